@@ -8,16 +8,16 @@
 enum { LINE_LENGTH_MAX = 16384 };
 
 const char *const counters_name[COUNTERS] = {
-	"ListenOverflows",      /* a full accept queue: connections were dropped */
-	"ListenDrops",          /* the same, and for other reasons */
-	"TCPReqQFullDrop",      /* a full SYN queue */
-	"TCPReqQFullDoCookies", /* the same, answered by cookies */
-	"TCPBacklogDrop",       /* segments for a socket that was busy for too long */
-	"TCPRcvQDrop",          /* segments that a socket had no room for */
-	"TCPTimeWaitOverflow",  /* tcp_max_tw_buckets: a TIME_WAIT was left out */
-	"TCPAbortOnMemory",     /* connections that the kernel gave up for want of memory */
-	"TCPSynRetrans",        /* each took a second or more */
-	"RetransSegs",          /* segments sent again */
+	"ListenOverflows",      /* the accept queue was full: connections were dropped */
+	"ListenDrops",          /* the same, or another reason */
+	"TCPReqQFullDrop",      /* the SYN queue was full */
+	"TCPReqQFullDoCookies", /* the same, but SYN cookies were sent */
+	"TCPBacklogDrop",       /* segments for a socket that was busy for too long, dropped */
+	"TCPRcvQDrop",          /* segments for which a socket had no room, dropped */
+	"TCPTimeWaitOverflow",  /* tcp_max_tw_buckets: connections that did not get a TIME_WAIT */
+	"TCPAbortOnMemory",     /* connections that the kernel ended because it lacked memory */
+	"TCPSynRetrans",        /* each delayed a connection by a second or more */
+	"RetransSegs",          /* retransmitted segments */
 	"softnet_dropped",      /* netdev_max_backlog: packets dropped between the ends of the loopback */
 };
 
@@ -26,7 +26,7 @@ static void set(struct counters *c, const char *name, uint64_t value) {
 		if (strcmp(counters_name[i], name) == 0) c->value[i] = value;
 }
 
-/* Pairs of lines, "Prefix: names" and "Prefix: values". */
+/* Reads pairs of lines, "Prefix: names" and "Prefix: values". */
 static void read_pairs(struct counters *c, const char *path) {
 	static char names[LINE_LENGTH_MAX], values[LINE_LENGTH_MAX];
 	FILE *in = fopen(path, "r");
@@ -39,7 +39,7 @@ static void read_pairs(struct counters *c, const char *path) {
 	if (in) fclose(in);
 }
 
-/* Each processor has a line of hexadecimal numbers; the second counts dropped packets. */
+/* Adds up the second number of each line, in hexadecimal: the packets that a processor dropped. */
 static void read_softnet(struct counters *c) {
 	char line[512];
 	uint64_t dropped = 0;

@@ -4,27 +4,27 @@
 #include <string.h>
 
 enum {
-	LAST = 0x80,     /* in the first byte: of the message */
-	RESERVED = 0x70, /* without an extension these bits are 0 */
+	LAST = 0x80,     /* in the first byte: this frame ends the message */
+	RESERVED = 0x70, /* these bits are 0 without an extension */
 	OPCODE = 0x0f,
 	CONTROL = 0x08,
-	MASKED = 0x80, /* in the second */
+	MASKED = 0x80, /* in the second byte */
 	LENGTH = 0x7f,
-	LENGTH_16 = 126, /* the length is in the 2 bytes that follow, */
-	LENGTH_64 = 127, /* or in 8 */
+	LENGTH_16 = 126, /* the length is in the next 2 bytes, */
+	LENGTH_64 = 127, /* or in the next 8 */
 	MASK_SIZE = 4
 };
 
-/* A mask has to be one that a script in a browser cannot foresee, so that it cannot send bytes of its choice to a proxy
- * (RFC 6455, section 10.3). Nobody chooses what is sent here but who started the program; with one mask for all
- * messages each is masked once, and not each time that it is sent. The server's work is the same. */
+/* A mask must be one that scripts in a browser cannot foresee, so that they cannot choose the bytes that a proxy sees
+ * (RFC 6455, section 10.3). Here the content is chosen by whoever starts the program. With one mask for all messages,
+ * each message is masked once, and not each time it is sent. The server's work is the same. */
 static const char mask[MASK_SIZE] = {0x37, (char)0xfa, 0x21, 0x3d};
 
-/* --- those of a server --- */
+/* --- frames from a server --- */
 
 static bool is_control(const struct frames *f) { return f->head[0] & CONTROL; }
 
-/* Returns what is wrong with the first two bytes of a head; NULL: nothing. */
+/* Returns what is wrong with the first two bytes of a head, or NULL. */
 static const char *check_start(const struct frames *f) {
 	const uint8_t length = f->head[1] & LENGTH;
 	if (f->head[0] & RESERVED) return "a frame has reserved bits set";
@@ -53,7 +53,7 @@ static unsigned head_size(const struct frames *f) {
 	}
 }
 
-/* Begins with the content. Returns what is wrong with the head; NULL: nothing. */
+/* Prepares for the content. Returns what is wrong with the head, or NULL. */
 static const char *begin_content(struct frames *f) {
 	const unsigned size = f->head_length;
 	uint64_t length = size == 2 ? f->head[1] & LENGTH : 0;
@@ -70,7 +70,7 @@ static const char *begin_content(struct frames *f) {
 	return NULL;
 }
 
-/* Reads a head. Returns how many bytes; why: what is wrong. */
+/* Reads a head, or a part of one. Returns how many bytes it used; why: what is wrong, if anything. */
 static size_t take_head(struct frames *f, const char *data, size_t length, const char **why) {
 	size_t at = 0;
 	while (f->head_length < head_size(f)) {
@@ -113,7 +113,7 @@ size_t frames_take(struct frames *f, const char *data, size_t length, struct fra
 	return head + n;
 }
 
-/* --- those of a client --- */
+/* --- frames of a client --- */
 
 static size_t length_bytes(size_t length) { return length < LENGTH_16 ? 0 : length <= UINT16_MAX ? 2 : 8; }
 

@@ -1,4 +1,4 @@
-/* frames.h - the frames of a WebSocket (RFC 6455, section 5): parses those of a server, makes those of a client. */
+/* frames.h - WebSocket frames (RFC 6455, section 5): parses those from a server, and makes those of a client. */
 #ifndef BENCH_FRAMES_H
 #define BENCH_FRAMES_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 enum {
-	FRAMES_CONTROL_MAX = 125,              /* bytes of the content of a control frame */
-	FRAMES_MESSAGE_MAX = 256 * 1024 * 1024 /* and of a message, with all its frames; a longer one is refused */
+	FRAMES_CONTROL_MAX = 125,              /* bytes of content of a control frame */
+	FRAMES_MESSAGE_MAX = 256 * 1024 * 1024 /* bytes of a message, all frames together; a longer one is refused */
 };
 
 enum frames_opcode {
@@ -20,25 +20,25 @@ enum frames_opcode {
 	FRAMES_PONG = 10
 };
 
-/* All zero: before the first frame. */
+/* The state of the parser. All zero before the first frame. */
 struct frames {
-	uint64_t left;        /* bytes to come of the frame's content */
-	uint64_t length;      /* of the message, with this frame */
-	uint8_t head[10];     /* of the frame, */
-	uint8_t head_length;  /* of which so much is there */
-	bool in_frame;        /* its head is complete */
-	bool in_message;      /* a frame of it has begun, and its last one has not ended */
-	uint8_t control_kept; /* bytes of a control frame's content */
+	uint64_t left;        /* bytes of the frame's content that are still to come */
+	uint64_t length;      /* bytes of the message up to the end of this frame */
+	uint8_t head[10];     /* the head of the frame, */
+	uint8_t head_length;  /* as far as it has come */
+	bool in_frame;        /* the head is complete */
+	bool in_message;      /* the first frame has begun, and the last one has not ended */
+	uint8_t control_kept; /* bytes of a control frame's content that have come */
 	char control[FRAMES_CONTROL_MAX];
 };
 
 /* What has come. */
 struct frames_event {
 	enum {
-		FRAMES_NOTHING, /* a part of a head or of a control frame */
-		FRAMES_CONTENT, /* of a message: length bytes, which may be 0 */
-		FRAMES_CONTROL, /* a whole control frame: opcode, and its content, which is there until the next call */
-		FRAMES_WRONG    /* what the protocol does not allow: why; the state is of no use any more */
+		FRAMES_NOTHING, /* only a part of a head or of a control frame */
+		FRAMES_CONTENT, /* content of a message: length bytes, which may be 0 */
+		FRAMES_CONTROL, /* a whole control frame: its opcode, and its content, which is valid until the next call */
+		FRAMES_WRONG    /* a violation of the protocol, described by why; the state must not be used any more */
 	} kind;
 	enum frames_opcode opcode;
 	const char *at;
@@ -47,7 +47,7 @@ struct frames_event {
 	const char *why;
 };
 
-/* Consumes bytes, at least one, up to the end of one event. Returns how many. Text is not checked for UTF-8. */
+/* Uses at least one byte of data, up to the end of an event. Returns how many. Does not check whether text is UTF-8. */
 size_t frames_take(struct frames *frames, const char *data, size_t length, struct frames_event *event);
 
 /* Writes a whole, masked frame to a buffer of frames_size() bytes. */

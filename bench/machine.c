@@ -45,7 +45,7 @@ unsigned machine_connections(unsigned most) {
 	return (unsigned)descriptors - DESCRIPTORS_RESERVED;
 }
 
-/* Prints the rest of the first line of a file that begins with start. */
+/* Prints the rest of the first line in the file that begins with start. */
 static void print_line(FILE *out, const char *key, const char *path, const char *start) {
 	char line[LINE_MAX_LENGTH];
 	FILE *in = fopen(path, "r");
@@ -99,7 +99,7 @@ void machine_describe(FILE *out, int argc, char **argv) {
 
 int64_t machine_queued_ns(void) {
 	char line[128], *second;
-	FILE *in = fopen("/proc/thread-self/schedstat", "r"); /* of Linux: ran, waited, how often it ran */
+	FILE *in = fopen("/proc/thread-self/schedstat", "r"); /* on Linux: time run, time waited, and how often it ran */
 	const bool known = in && fgets(line, sizeof line, in);
 	if (in) fclose(in);
 	return known && (second = strchr(line, ' ')) ? strtoll(second, NULL, 10) : 0;

@@ -17,16 +17,16 @@
 
 static pid_t perf;
 
-/* Also if the program ends before profile_end(). */
+/* Stops perf(1); called at exit, too, in case the program ends before profile_end(). */
 static void stop(void) {
 	if (perf) (void)kill(perf, SIGINT);
 }
 
-/* Becomes perf(1), which takes orders from one descriptor and acknowledges them to the other. Writes an errno to
- * `failed` if it cannot. */
+/* Becomes perf(1), which reads its orders from one descriptor and acknowledges them on the other. If it cannot start,
+ * writes errno to failed. */
 __attribute__((noreturn)) static void be_perf(pid_t sampled, int orders, int acknowledges, int failed) {
 	char number[16], control[32];
-	/* by the processor's clock, every 250 us: counters are not everywhere */
+	/* by the processor's clock, every 250 us, since hardware counters are not available everywhere */
 	char *const command[] = {"perf", "record",     "-q",        "-g",    "-e", "cpu-clock", "-c", "250000",
 							 "-o",   PROFILE_FILE, "--control", control, "-p", number,      NULL};
 	platform_end_with_parent();
@@ -55,7 +55,7 @@ void profile_begin(pid_t sampled) {
 	close(failed[1]);
 	if (read(failed[0], &error, sizeof error) == sizeof error)
 		usage_refuse("--profile: cannot start perf(1): %s", strerror(error));
-	/* samples already; the answer comes when it is ready, or an end if it has failed */
+	/* perf(1) acknowledges the order when it samples; if it has failed, the pipe ends */
 	if (write(orders[1], order, strlen(order)) > 0) (void)!read(acknowledges[0], answer, sizeof answer);
 	close(failed[0]);
 	close(acknowledges[0]);

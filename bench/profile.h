@@ -1,14 +1,14 @@
-/* profile.h - perf(1) beside a run: it samples the stacks of a process, as of the server on this machine. */
+/* profile.h - samples the stacks of a process, such as a server on this machine, with perf(1) during a run. */
 #ifndef BENCH_PROFILE_H
 #define BENCH_PROFILE_H
 
 #include <sys/types.h>
 
-/* Starts perf(1), which writes to perf.data in the working directory, and waits until it samples. Exits with a line
- * about an error if there is no process `sampled`, or no perf(1). */
+/* Starts perf(1), which writes perf.data in the working directory, and waits until it samples. If there is no process
+ * `sampled`, or no perf(1), exits with an error message. */
 void profile_begin(pid_t sampled);
 
-/* Has it end, and waits until its file is written. Says so if it has none. */
+/* Stops perf(1) and waits until it has written its file. If there is none, prints that. */
 void profile_end(void);
 
 #endif

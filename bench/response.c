@@ -10,9 +10,9 @@ enum place {
 	AT_HEAD,
 	AT_CONTENT,
 	AT_CHUNK_SIZE,
-	AT_CHUNK_EXTENSION, /* up to the end of the size line */
+	AT_CHUNK_EXTENSION, /* up to the end of the line with the size */
 	AT_CHUNK,
-	AT_CHUNK_END, /* the CRLF behind it */
+	AT_CHUNK_END, /* in the CRLF behind the chunk */
 	AT_TRAILER,   /* at the start of a line */
 	AT_TRAILER_LINE,
 	AT_COMPLETE
@@ -23,7 +23,7 @@ static bool is_named(const char *line, size_t length, const char *name) {
 	return length > n && line[n] == ':' && strncasecmp(line, name, n) == 0;
 }
 
-/* Whether a field line contains a token. */
+/* Returns whether a field line contains a token. */
 static bool contains(const char *line, const char *end, const char *token) {
 	size_t n = strlen(token);
 	for (; line + n <= end; line++)
@@ -31,7 +31,7 @@ static bool contains(const char *line, const char *end, const char *token) {
 	return false;
 }
 
-/* Parses up to LENGTH_DIGITS digits. */
+/* Parses a number of at most LENGTH_DIGITS digits. */
 static bool parse_length(uint64_t *n, const char *at, const char *end) {
 	while (at < end && (*at == ' ' || *at == '\t')) at++;
 	while (end > at && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')) end--;
@@ -105,7 +105,7 @@ static int hex(char c) {
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Parses a byte between chunks. Returns false if it is malformed. */
+/* Parses a byte that is not content of a chunk. Returns false if it is malformed. */
 static bool step(struct response *r, char c) {
 	switch ((enum place)r->state) {
 	case AT_CHUNK_SIZE: {

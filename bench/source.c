@@ -12,13 +12,13 @@
 
 enum { COUNT_BITS_MAX = 24 };
 
-/* Returns where the last 32 bits of an address are. */
+/* Returns the last 32 bits of an address. */
 static unsigned char *tail_of(struct sockaddr_storage *address) {
 	if (address->ss_family == AF_INET) return (unsigned char *)&((struct sockaddr_in *)address)->sin_addr;
 	return ((struct sockaddr_in6 *)address)->sin6_addr.s6_addr + 12;
 }
 
-/* Returns them as a number. */
+/* Returns the last 32 bits as a number. */
 static uint32_t tail_get(struct sockaddr_storage *address) {
 	uint32_t tail;
 	memcpy(&tail, tail_of(address), sizeof tail);

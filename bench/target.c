@@ -96,7 +96,8 @@ static int look_up(struct target *t, const struct parts *p, char *error, size_t 
 	return 0;
 }
 
-/* Takes the address of an earlier target with the same host and port. Returns false if it has others. */
+/* Copies the address of an earlier target with the same host and port. Returns false if theirs differ, or there is
+ * none. */
 static bool use_same(struct target *t, const struct parts *p, const struct target *before) {
 	struct parts other = {0};
 	char ignored[1];
@@ -118,7 +119,7 @@ static int use_unix(struct target *t, const char *path, char *error, size_t size
 	return 0;
 }
 
-/* Returns the field that says the host; NULL: none does. */
+/* Returns the Host field among the headers, or NULL. */
 static const char *host_field(const struct target_options *o) {
 	for (unsigned i = 0; i < o->headers; i++)
 		if (strncasecmp(o->header[i], "Host:", 5) == 0) return o->header[i];
@@ -142,7 +143,7 @@ static int make_request(struct target_bytes *r, const struct parts *p, const str
 
 /* --- HTTP/2 --- */
 
-/* Returns false if there is no memory. */
+/* Returns false without memory. */
 static bool add_field(struct target *t, const char *name, size_t name_length, const char *value, size_t value_length) {
 	struct target_field *f = &t->field[t->fields++];
 	*f = (struct target_field){{strndup(name, name_length), name_length}, {strndup(value, value_length), value_length}};
@@ -151,7 +152,7 @@ static bool add_field(struct target *t, const char *name, size_t name_length, co
 	return f->name.at && f->value.at;
 }
 
-/* Fields of a connection, which HTTP/2 does not have (RFC 9113, section 8.2.2). */
+/* Returns whether a field is one of the connection, which HTTP/2 does not have (RFC 9113, section 8.2.2). */
 static bool is_of_connection(const char *name, size_t length) {
 	static const char *const names[] = {"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"};
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
@@ -159,7 +160,7 @@ static bool is_of_connection(const char *name, size_t length) {
 	return false;
 }
 
-/* Adds a field from a line "Name: value". */
+/* Adds a field from a line "Name: value". as: the name it gets instead, or NULL. */
 static int add_line(struct target *t, const char *line, const char *as, char *error, size_t size) {
 	const size_t name_length = strcspn(line, ":");
 	const char *value = line + name_length + 1;

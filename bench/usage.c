@@ -35,7 +35,7 @@ void usage_refuse(const char *format, ...) {
 
 void usage_bad_option(int answer, char **argv) {
 	const char *problem = answer == ':' ? "needs a value" : "is not known";
-	/* several letters may stand in one word, so the letter is named; a long option is named by its word */
+	/* a word may hold several short options, so the letter is named; a long option is named by its word */
 	if (optopt > 0 && optopt <= UCHAR_MAX && argv[optind - 1][1] != '-')
 		usage_refuse("option '-%c' %s", optopt, problem);
 	usage_refuse("option '%s' %s", argv[optind - 1], problem);

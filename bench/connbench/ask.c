@@ -26,7 +26,8 @@ const char *ask_why(const struct ask_stop *stop) {
 	return text;
 }
 
-/* Waits until fd is ready and ignores all others. Returns 0, or -1 with errno: EINTR if the run is interrupted. */
+/* Waits until fd is ready; events of other descriptors are ignored. Returns 0, or -1 with errno (EINTR: the run was
+ * interrupted). */
 static int await(io_loop *loop, int fd) {
 	io_timeout(loop, fd, machine_clock_ns() / 1000000 + ASK_TIMEOUT_S * 1000);
 	while (true) {
@@ -108,7 +109,7 @@ int ask_send(io_loop *loop, int fd, const char *bytes, size_t length, struct ask
 	return 0;
 }
 
-/* Waits for input and reads it. Returns 0 at its end. */
+/* Waits for input and reads it. Returns what read(2) does. */
 static ssize_t receive(io_loop *loop, int fd, char *buffer, size_t length) {
 	ssize_t n;
 	do n = io_tryread(loop, fd, buffer, length);

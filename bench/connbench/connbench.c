@@ -1,8 +1,8 @@
-/* connbench.c - the latency of connecting and of a request against the number of connections that are open. See
+/* connbench.c - measures how long connecting and a request take as the number of open connections grows. See
  * connbench(1); after the httpbench of Felix von Leitner's "Benchmarking BSD and Linux" (2003).
  *
- * Other processes hold the open connections, so that the limits of one process do not end the curve. They take orders
- * over a socket pair, one at a time. This process takes the samples on new connections itself. */
+ * Other processes hold the open connections, so that the limits of one process do not end the curve. Each has a socket
+ * pair, over which it gets one order at a time. This process measures new connections itself. */
 #include <errno.h>
 #include <getopt.h>
 #include <netinet/in.h>
@@ -19,11 +19,11 @@
 #include "io/io.h"
 
 enum {
-	HOLD_MAX = 10000, /* connections that a process holds; fewer than the ports of a source address */
+	HOLD_MAX = 10000, /* connections of a process; fewer than the ports of a source address */
 	HOLDERS_MAX = 128,
 	WARM_UP = 100,      /* requests before the first sample */
 	SLOW_BUFFER = 2048, /* bytes of the receive buffer of a slow reader */
-	SLOW_BYTES = 64,    /* bytes that it reads for each new connection */
+	SLOW_BYTES = 64,    /* bytes that a slow reader reads for each new connection */
 	ERROR_MAX = 512
 };
 
@@ -33,14 +33,14 @@ enum idle { IDLE_SILENT, IDLE_ANSWERED, IDLE_HALF, IDLE_SLOW };
 
 static const char *const idle_name[] = {"silent", "answered", "half", "slow"};
 
-/* What is measured, in ns. */
+/* The times of a new connection, in ns. */
 struct sample {
 	int64_t connect;
 	struct ask_times times;
 };
 
-static io_loop *loop;          /* of this process */
-static const char *source_net; /* NULL: the kernel's choice */
+static io_loop *loop;          /* the loop of this process */
+static const char *source_net; /* the value of --source; NULL: the kernel chooses addresses */
 static struct target target;
 static struct sources sources;
 static enum idle idle;
@@ -55,7 +55,7 @@ enum order { ORDER_OPEN = 'o', ORDER_SAMPLE = 's' };
 
 struct reply {
 	struct ask_times times;
-	struct ask_stop stop; /* its string is of this program: valid in both processes */
+	struct ask_stop stop; /* its strings are constants of this program, and so valid in both processes */
 };
 
 static size_t half_length(void) { return idle == IDLE_HALF ? target.request.length / 2 : 0; }
@@ -72,7 +72,7 @@ static int settle(int fd, struct ask_stop *stop) {
 	return 0;
 }
 
-/* Returns -1 if a connection that is held has been closed. Slow readers have input left: see read_slowly(). */
+/* Returns -1 if a held connection has been closed. Slow readers are not watched: see read_slowly(). */
 static int check_held(struct ask_stop *stop) {
 	char byte;
 	if (io_wait(loop, 0) == -1) return ask_stopped(stop, "wait");
@@ -85,7 +85,7 @@ static int check_held(struct ask_stop *stop) {
 	return 0;
 }
 
-/* Has one of the slow readers read a little. Returns -1 if its connection has been closed. */
+/* Reads a little on the connection of a slow reader. Returns -1 if the connection has been closed. */
 static int read_slowly(int fd, struct ask_stop *stop) {
 	char some[SLOW_BYTES];
 	ssize_t n = io_tryread(loop, fd, some, sizeof some);
@@ -94,7 +94,7 @@ static int read_slowly(int fd, struct ask_stop *stop) {
 	return ask_stopped(stop, "slow connection");
 }
 
-/* Watches an idle connection for its end. */
+/* Waits for the end of an idle connection from here on. */
 static int keep(int fd, struct ask_stop *stop) {
 	if (idle == IDLE_SLOW || io_wantread(loop, fd) == 0) return 0;
 	return ask_stopped(stop, "wait");
@@ -117,12 +117,12 @@ static int execute(enum order order, int *held, unsigned *count, uint32_t first_
 	return settle(fd, &reply->stop) == -1 ? -1 : keep(fd, &reply->stop);
 }
 
-/* A child process: obeys its parent. argument: the number of its first source. */
+/* Runs a child process, which executes the parent's orders. argument: the number of its first source. */
 __attribute__((noreturn)) static void hold(int parent, const void *argument) {
 	uint32_t first_source = *(const uint32_t *)argument;
 	static int held[HOLD_MAX];
 	unsigned count = 0;
-	io_loop_free(loop); /* the parent's */
+	io_loop_free(loop); /* it is the parent's */
 	loop = io_loop_new();
 	if (!loop) _exit(1);
 	signal(SIGINT, SIG_IGN); /* the parent ends this process */
@@ -172,14 +172,14 @@ static int take_sample(unsigned open, const int *holder, unsigned per_holder, st
 	return 0;
 }
 
-/* Opens all connections and takes samples in between. Returns how many are open at the end. */
+/* Opens all connections, taking samples in between. Returns how many are open at the end. */
 static unsigned run(const struct curve *p, struct ask_stop *stop) {
 	static int holder[HOLDERS_MAX];
 	unsigned open = 0;
 	struct ask_times ignored;
 	while (true) {
 		for (unsigned i = 0; open % p->every == 0 && i < p->samples; i++)
-			if (take_sample(open, holder, p->per_holder, stop) == -1 || ferror(stdout) /* nobody reads */ ||
+			if (take_sample(open, holder, p->per_holder, stop) == -1 || ferror(stdout) /* broken pipe */ ||
 				interrupt_came)
 				return open;
 		if (open == p->connections || interrupt_came) return open;
@@ -251,7 +251,8 @@ static bool on_loopback(void) {
 	return in->sin_family == AF_INET && ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* Those that are opened, and one for each sample: its port remains taken for a while (TIME_WAIT). */
+/* Returns how many connections the run opens: those that are held, and one for each sample, whose port remains taken
+ * for a while (TIME_WAIT). */
 static uint64_t connections_in_all(const struct curve *p) {
 	return p->connections + WARM_UP + ((uint64_t)p->connections / p->every + 1) * p->samples;
 }
@@ -289,7 +290,7 @@ int main(int argc, char **argv) {
 	struct ask_stop stop = {0};
 	unsigned open = 0;
 	usage_program = "connbench";
-	setvbuf(stdout, NULL, _IOLBF, 0); /* what was measured stays, whatever ends the run */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* so that samples are not lost, however the run ends */
 	parse_options(&plan, argc, argv);
 	plan.per_holder = machine_connections(HOLD_MAX);
 	if (plan.connections > (unsigned long)plan.per_holder * HOLDERS_MAX)
@@ -305,7 +306,7 @@ int main(int argc, char **argv) {
 	if (warm_up(&stop) == 0) open = run(&plan, &stop);
 	if (interrupt_came) {
 		printf("# interrupted\tat %u connections\n", open);
-		stop = (struct ask_stop){0}; /* waiting was interrupted, too */
+		stop = (struct ask_stop){0}; /* a wait fails, too, if it is interrupted */
 	}
 	if (stop.call)
 		printf("# limit\t%s at %u connections: %s: %s\n", limit_of(stop.error), open, stop.call, ask_why(&stop));

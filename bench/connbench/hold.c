@@ -1,11 +1,12 @@
-/* hold.c - opens many connections to a server and keeps them: a request on each when it is opened, and one more on each
- * when all are open. Prints how many were answered and, given the server's process, what an idle connection costs it in
- * memory.
+/* hold.c - opens many connections to a server and keeps them. It sends a request on each when it has opened it, and
+ * another one on each when all are open. It prints how many were answered, and if it knows the server's process, how
+ * much memory an idle connection takes there.
  *
  *     hold [-n CONNECTIONS] [-p PID] PORT PATH
  *
- * To 127.0.0.1, from one process and one source address for every 10,000 connections: fewer than the descriptors of a
- * process, and fewer than the ports that a source address has before the kernel's search for a free one gets slow. */
+ * It connects to 127.0.0.1. There is a process and a source address for every 10,000 connections: fewer than the
+ * descriptors of a process, and fewer than the ports of an address before the kernel's search for a free one gets slow.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -24,16 +25,16 @@
 enum { PER_PROCESS = 10000, PROCESSES_MAX = 100, URL_MAX = 4096, ERROR_MAX = 512 };
 
 static struct target target;
-static struct sources sources; /* one for each process */
-static io_loop *loop;          /* of this process */
+static struct sources sources; /* one for each process, and one for the first request */
+static io_loop *loop;          /* the loop of this process */
 
-/* What a process holds. */
+/* The connections of a process. */
 struct share {
 	unsigned number;
 	long connections;
 };
 
-/* Resident bytes of a process, 0 if they cannot be known. */
+/* Returns the resident bytes of a process, or 0 if they are not known. */
 static long resident(long pid) {
 	char path[64];
 	long pages = 0;
@@ -45,7 +46,8 @@ static long resident(long pid) {
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Opens a connection from the address of that number and has a request answered on it. Returns it, or -1. */
+/* Opens a connection from the address with that number, and waits for the response to a request on it. Returns the
+ * descriptor, or -1. */
 static int open_connection(unsigned source, struct ask_stop *stop) {
 	int64_t ignored_ns;
 	struct ask_times ignored;
@@ -55,8 +57,8 @@ static int open_connection(unsigned source, struct ask_stop *stop) {
 	return -1;
 }
 
-/* Sends a request on each connection. Returns how many were answered, and says why the first was not. A server that
- * does not answer is not waited for on each. */
+/* Sends a request on each connection. Returns how many were answered. Prints why the first one failed, if it did. After
+ * a timeout it tries no further ones. */
 static long ask_again(const int *fd, long opened, unsigned number) {
 	struct ask_times ignored;
 	long answered = 0;
@@ -72,8 +74,9 @@ static long ask_again(const int *fd, long opened, unsigned number) {
 	return answered;
 }
 
-/* A child process: opens its share of the connections and reports how many were answered. When the parent sends a byte
- * it sends a request on each again and reports how many were answered. It ends at the next byte, or with the parent. */
+/* Runs a child process. It opens its share of the connections and reports how many were answered. When the parent sends
+ * a byte, it sends another request on each and reports how many were answered. It ends at the next byte, or when the
+ * parent ends. */
 __attribute__((noreturn)) static void hold(int parent, const void *argument) {
 	const struct share *own = argument;
 	unsigned number = own->number;
@@ -82,7 +85,7 @@ __attribute__((noreturn)) static void hold(int parent, const void *argument) {
 	long opened = 0, answered;
 	char word;
 	struct ask_stop stop;
-	io_loop_free(loop); /* the parent's */
+	io_loop_free(loop); /* it is the parent's */
 	loop = io_loop_new();
 	if (!fd || !loop) fprintf(stderr, "hold: %s\n", strerror(errno));
 	for (; fd && loop && opened < share; opened++) {
@@ -97,7 +100,7 @@ __attribute__((noreturn)) static void hold(int parent, const void *argument) {
 	exit(0);
 }
 
-/* Adds up what the processes report. */
+/* Returns the sum of what the processes report. */
 static long collect(const int *process, unsigned processes) {
 	long sum = 0;
 	for (unsigned i = 0; i < processes; i++) {

@@ -1,4 +1,4 @@
-/* client.c - see client.h. run_turn() is one round of the loop; visitor.c has what happens to a visitor. */
+/* client.c - see client.h. run_turn() is one turn of the loop; visitor.c handles the visitors. */
 #include "bench/crowd/client.h"
 
 #include <errno.h>
@@ -10,23 +10,23 @@
 #include "bench/httpbench/load/schedule.h"
 #include "bench/machine.h"
 
-enum { ARRIVE_BATCH = 64 /* visitors who arrive in a turn, so that the others get theirs */ };
+enum { ARRIVE_BATCH = 64 /* visitors who arrive in a turn, so that the others are served, too */ };
 static const int64_t second_ns = 1000000000;
 
 struct client {
 	struct visitors visitors;
 	struct schedule schedule;
-	int64_t tick_ns, end_ns; /* the next whole second, and the last */
+	int64_t tick_ns, end_ns; /* the end of this second, and that of the run */
 	/* shared with the main thread */
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	struct tally *second; /* that is to be collected, if full */
+	struct tally *second; /* the seconds to be collected, if full is set */
 	bool full, started, ended;
 	atomic_bool stop;
 };
 
-/* Hands over a second that has passed, once the main thread has collected the one before. */
+/* Hands over the second that has passed, once the main thread has collected the one before. */
 static void hand_over(struct client *c) {
 	struct visitors *vs = &c->visitors;
 	vs->tally->open = vs->open;
@@ -64,7 +64,7 @@ static bool run_turn(struct client *c) {
 
 static void *run(void *argument) {
 	struct client *c = argument;
-	(void)io_private_descriptors(NULL, 0); /* without it the clients share the limit */
+	(void)io_private_descriptors(NULL, 0); /* if it fails, the threads share the limit of descriptors */
 	c->visitors.loop = io_loop_new();
 	while (c->visitors.loop && run_turn(c)) {}
 	visitors_leave(&c->visitors);

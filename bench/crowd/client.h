@@ -1,4 +1,4 @@
-/* client.h - one thread of a crowd: its schedule, its visitors and what became of them. */
+/* client.h - a thread of a crowd, with its arrivals, its visitors, and their results. */
 #ifndef BENCH_CROWD_CLIENT_H
 #define BENCH_CROWD_CLIENT_H
 
@@ -7,20 +7,20 @@
 
 struct client;
 
-/* Makes the client of that number. NULL: ENOMEM. */
+/* Makes the client with that number. Returns NULL without memory. */
 struct client *client_new(const struct crowd_plan *plan, unsigned number);
 
-/* Starts its thread; visitors are due from started_ns of CLOCK_MONOTONIC on. Returns 0, or -1 with errno. */
+/* Starts the thread. Visitors arrive from started_ns on (CLOCK_MONOTONIC). Returns 0, or -1 with errno. */
 int client_start(struct client *client, int64_t started_ns);
 
-/* Waits for the end of the next second of its run and adds what became of it to sum. Returns false if the run has
- * ended before. */
+/* Waits for the end of the next second of the run, and adds its results to sum. Returns false if the run has ended
+ * instead. */
 bool client_collect(struct client *client, struct tally *sum);
 
-/* Asks it to end now. */
+/* Makes the thread end soon. */
 void client_stop(struct client *client);
 
-/* Waits for its end, if it was started, and frees it. NULL is allowed. */
+/* Waits for the thread to end, if it was started, and frees the client; NULL is allowed. */
 void client_free(struct client *client);
 
 #endif

@@ -1,7 +1,6 @@
-/* crowd.c - a crowd that comes to a web server: visitors arrive at a rate, whatever the server does. See
- * gatling-crowd(1).
+/* crowd.c - visitors who come to a web server at a given rate, whatever the server does. See gatling-crowd(1).
  *
- * The threads of client.c share nothing; this one adds up what they hand over each second, and prints it. */
+ * The threads of client.c share nothing. The main thread adds up what they hand over each second, and prints it. */
 #include <errno.h>
 #include <getopt.h>
 #include <netinet/in.h>
@@ -19,8 +18,8 @@
 enum {
 	CLIENTS_MAX = 64,
 	ERROR_MAX = 512,
-	LATE_MS = 20, /* if one visitor in a hundred comes later, it is the client that is measured */
-	START_MS = 50 /* for the threads to start */
+	LATE_MS = 20, /* if one visitor in a hundred is later than this, the client is the limit */
+	START_MS = 50 /* time for the threads to start */
 };
 
 #define LOOPBACK_SOURCES "127.1.0.0/16"
@@ -75,13 +74,14 @@ static void print_total(const struct tally *t, unsigned seconds, double cpu_s) {
 	if (interrupt_came) printf("# interrupted\tyes\n");
 }
 
-/* Says why nobody was served, if it is so: the server is not there, or a URL is wrong. Returns the exit status. */
+/* Prints the reason if no page was answered, such as a server that is not there or a wrong URL. Returns the exit
+ * status. */
 static int judge_answers(const struct crowd_plan *plan, const struct tally *t) {
 	int most = OUTCOME_ANSWERED;
 	if (!t->pages || t->outcome[OUTCOME_ANSWERED]) return 0;
 	for (int i = 0; i < OUTCOMES; i++)
 		if (t->outcome[i] > t->outcome[most]) most = i;
-	if (interrupt_came && most == OUTCOME_ANSWERED) return 0; /* too early to say */
+	if (interrupt_came && most == OUTCOME_ANSWERED) return 0; /* it is too early to tell */
 	fprintf(stderr, "crowd: no page was answered: ");
 	if (most == OUTCOME_ANSWERED) fprintf(stderr, "all were under way at the end: make -d longer than --patience\n");
 	else if (most == OUTCOME_FAILED) fprintf(stderr, "%s\n", t->failed);
@@ -92,7 +92,7 @@ static int judge_answers(const struct crowd_plan *plan, const struct tally *t) {
 	return 1;
 }
 
-/* Says what limit of this process, and not the server, has shaped the figures. Returns the exit status. */
+/* Prints which limit of this process, if any, has distorted the results. Returns the exit status. */
 static int judge(const struct crowd_plan *plan, const struct tally *t) {
 	char text[2 * TALLY_REASON];
 	int64_t late_ms = histogram_percentile(&t->lateness, 99) / 1000000;
@@ -110,14 +110,14 @@ static int judge(const struct crowd_plan *plan, const struct tally *t) {
 
 /* --- the run --- */
 
-/* Waits for the end of the next second. Returns false if the run has ended. */
+/* Adds the next second of each client to sum, when it has ended. Returns false if the run has ended. */
 static bool collect(struct client **client, unsigned clients, struct tally *sum) {
 	bool running = true;
 	for (unsigned i = 0; i < clients; i++) running &= client_collect(client[i], sum);
 	return running;
 }
 
-/* Prints each second; total is of those after the warm-up. */
+/* Prints each second, and adds those after the warm-up to total. Returns the exit status. */
 static int watch(const struct crowd_plan *plan, struct client **client, struct tally *second, struct tally *total) {
 	unsigned warm_up = (unsigned)(plan->warm_up_ns / 1000000000), counted = 0;
 	double since_s = processor_s(), before_s = since_s, now_s;
@@ -127,7 +127,7 @@ static int watch(const struct crowd_plan *plan, struct client **client, struct t
 		now_s = processor_s();
 		print_second(n, second, now_s - before_s);
 		if (n > warm_up) {
-			total->open = 0; /* of the last second */
+			total->open = 0; /* so that the total has that of the last second */
 			tally_add(total, second);
 			counted++;
 		} else {

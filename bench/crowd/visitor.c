@@ -1,5 +1,4 @@
-/* visitor.c - see visitor.h. ask() sends for a page or an asset, take() parses what comes, and a page ends in
- * page_end().
+/* visitor.c - see visitor.h. ask() requests a page or an asset, take() parses the response, and page_end() ends a page.
  */
 #include "bench/crowd/visitor.h"
 
@@ -14,10 +13,10 @@
 #include "bench/platform.h"
 
 enum {
-	HOSTILE_SOURCES = 16, /* addresses that hostile visitors share */
-	HOSTILE_S = 60,       /* that one stays */
+	HOSTILE_SOURCES = 16, /* addresses that all hostile visitors share */
+	HOSTILE_S = 60,       /* how long a hostile visitor stays */
 	SLOW_BUFFER = 2048,   /* bytes of the receive buffer of a slow reader */
-	SLOW_READ = 256,      /* bytes that it reads each second */
+	SLOW_READ = 256,      /* bytes that a slow reader reads each second */
 	SECOND_MS = 1000
 };
 
@@ -48,7 +47,7 @@ static bool out_of_patience(const struct visitors *vs, const struct visitor *v) 
 	return vs->now_ns - v->due_ns > vs->plan->patience_ns;
 }
 
-/* Counts the page. The visitor thinks or leaves. */
+/* Counts the page. Afterwards the visitor thinks or leaves. */
 static void page_end(struct visitors *vs, struct visitor *v, enum outcome outcome) {
 	if (outcome != OUTCOME_FAILED && out_of_patience(vs, v)) outcome = OUTCOME_LATE;
 	vs->tally->outcome[outcome]++;
@@ -58,7 +57,7 @@ static void page_end(struct visitors *vs, struct visitor *v, enum outcome outcom
 		return;
 	}
 	v->state = STATE_THINKING;
-	v->due_ns = vs->now_ns + vs->plan->think_ns; /* of the next page, however late the loop will be */
+	v->due_ns = vs->now_ns + vs->plan->think_ns; /* the next page is due, even if the loop is late */
 	v->gone = v->response.close;
 	if (v->gone) io_dontwantread(vs->loop, v->fd);
 	io_timeout(vs->loop, v->fd, (v->due_ns + 999999) / 1000000);
@@ -79,7 +78,7 @@ static void note_limit(struct visitors *vs, const char *what, int error) {
 	if (!*vs->tally->limit) snprintf(vs->tally->limit, sizeof vs->tally->limit, "%s: %s", what, strerror(error));
 }
 
-/* Makes a socket with the next source address. Returns its number, or -1 with errno and the call that failed. */
+/* Makes a socket with the next source address. Returns it, or -1 with errno; call is then the call that failed. */
 static int make_socket(struct visitors *vs, enum kind kind, const char **call) {
 	const struct plan *p = &vs->plan->arrivals;
 	const struct target *t = vs->plan->url;
@@ -105,7 +104,7 @@ static bool is_own_limit(int error) { return error == EADDRNOTAVAIL || error == 
 
 enum begun { BEGUN, BEGUN_REFUSED, BEGUN_NOT };
 
-/* Begins to connect. BEGUN: visitor_write() goes on. BEGUN_NOT: this process cannot; there is no connection. */
+/* Begins to connect. BEGUN: visitor_write() continues. BEGUN_NOT: a limit of this process; there is no connection. */
 static enum begun begin_connecting(struct visitors *vs, struct visitor *v) {
 	const struct target *t = vs->plan->url;
 	const char *call;
@@ -132,7 +131,7 @@ static enum begun begin_connecting(struct visitors *vs, struct visitor *v) {
 	return BEGUN_NOT;
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 static void set_patience(struct visitors *vs, struct visitor *v) {
 	io_timeout(vs->loop, v->fd, (v->due_ns + vs->plan->patience_ns) / 1000000 + 1);
@@ -140,7 +139,8 @@ static void set_patience(struct visitors *vs, struct visitor *v) {
 
 static void broken(struct visitors *vs, struct visitor *v);
 
-/* Opens a connection for what is asked for. Returns false if this process cannot: there is no visitor any more. */
+/* Opens a connection for the visitor's URL. Returns false if this process cannot; the visitor's place is then vacant.
+ */
 static bool come(struct visitors *vs, struct visitor *v) {
 	enum begun begun = begin_connecting(vs, v);
 	if (begun == BEGUN_NOT) {
@@ -159,8 +159,8 @@ static void come_again(struct visitors *vs, struct visitor *v) {
 	if (!come(vs, v)) vs->tally->outcome[OUTCOME_FAILED]++;
 }
 
-/* The connection has failed, or the server has closed it, although more was to come. As a browser does, a visitor asks
- * once more if the connection had been idle: the server may have closed it before it saw the request. */
+/* Handles a connection that has failed, or that the server has closed too early. As a browser does, a visitor tries
+ * again if the connection had been idle, since the server may have closed it before it received the request. */
 static void broken(struct visitors *vs, struct visitor *v) {
 	if (v->kind != KIND_VISITOR) {
 		vs->tally->expelled++;
@@ -198,8 +198,8 @@ static void ask_for(struct visitors *vs, struct visitor *v, unsigned url) {
 
 /* --- hostile visitors --- */
 
-/* A slow reader asks for everything at once; the other one for half of the page. What the socket does not take at once
- * is not sent. */
+/* A slow reader requests everything at once; the other kind sends half of a request. Bytes that the socket does not
+ * take at once are not sent. */
 static void annoy(struct visitors *vs, struct visitor *v) {
 	const struct crowd_plan *p = vs->plan;
 	v->state = STATE_HOSTILE;
@@ -213,7 +213,7 @@ static void annoy(struct visitors *vs, struct visitor *v) {
 	io_timeout(vs->loop, v->fd, vs->now_ns / 1000000 + SECOND_MS);
 }
 
-/* Each second. */
+/* Reads a little, or leaves; called each second. */
 static void stay(struct visitors *vs, struct visitor *v) {
 	ssize_t n = io_tryread(vs->loop, v->fd, vs->input, SLOW_READ);
 	if (n == 0 || (n == -1 && errno != EAGAIN)) broken(vs, v);
@@ -221,9 +221,9 @@ static void stay(struct visitors *vs, struct visitor *v) {
 	else io_timeout(vs->loop, v->fd, vs->now_ns / 1000000 + SECOND_MS);
 }
 
-/* --- answers --- */
+/* --- responses --- */
 
-/* An answer is complete. */
+/* Handles a complete response. */
 static void answered(struct visitors *vs, struct visitor *v) {
 	unsigned status = v->response.status;
 	if (status == 503 || status == 429) {
@@ -276,7 +276,7 @@ static void note_gone(struct visitors *vs, struct visitor *v) {
 	io_dontwantread(vs->loop, v->fd);
 }
 
-/* The server has closed. */
+/* Handles the end of the server's output. */
 static void end_of_input(struct visitors *vs, struct visitor *v) {
 	if (response_ends_by_close(&v->response)) {
 		v->response.close = true;
@@ -286,7 +286,7 @@ static void end_of_input(struct visitors *vs, struct visitor *v) {
 	}
 }
 
-/* --- what the loop says --- */
+/* --- events of the loop --- */
 
 void visitor_write(struct visitors *vs, struct visitor *v) {
 	if (v->state == STATE_CONNECTING) {
@@ -314,7 +314,7 @@ void visitor_read(struct visitors *vs, struct visitor *v) {
 	free(v->input);
 	v->input = NULL;
 	v->input_length = 0;
-	if (v->state == STATE_THINKING) { /* its end, or 408 before that */
+	if (v->state == STATE_THINKING) { /* the server has closed it, or sends 408 before it does */
 		note_gone(vs, v);
 		return;
 	}

@@ -1,5 +1,5 @@
-/* visitor.h - the visitors of a client: each arrives, asks for a page and then, on the same connection, for one asset
- * after the other, thinks, asks for another page, and leaves. A visitor who is refused, cut off or out of patience
+/* visitor.h - the visitors of a client. Each one arrives, requests a page and then, on the same connection, one asset
+ * after the other, thinks, requests another page, and leaves. A visitor who is refused, cut off or out of patience
  * leaves at once. */
 #ifndef BENCH_CROWD_VISITOR_H
 #define BENCH_CROWD_VISITOR_H
@@ -10,54 +10,54 @@
 #include "io/io.h"
 
 struct visitor {
-	int fd;       /* -1: nobody; next is the next such place */
+	int fd;       /* -1: a vacant place, and next is the next one */
 	uint8_t kind; /* enum kind */
 	uint8_t state;
-	bool begun;   /* a byte of this page has come */
-	bool used;    /* the connection has had an answer */
-	bool gone;    /* the server has closed the connection of one who thinks */
-	uint16_t url; /* that is asked for */
+	bool begun;   /* a byte of this page's responses has come */
+	bool used;    /* a response has come on this connection */
+	bool gone;    /* the server has closed it while the visitor thinks */
+	uint16_t url; /* the index of the requested URL */
 	uint16_t pages_left;
-	uint32_t sent;         /* bytes of the request */
-	uint32_t input_length; /* bytes of a head that is not complete */
+	uint32_t sent;         /* bytes of the request that were sent */
+	uint32_t input_length; /* bytes of an incomplete head in input */
 	int32_t next;
-	int64_t due_ns; /* the page; of a hostile visitor: the arrival */
+	int64_t due_ns; /* when the page was due; of a hostile visitor: the arrival */
 	char *input;
 	struct response response;
 };
 
-/* All of a client. */
+/* All visitors of a client. */
 struct visitors {
 	const struct crowd_plan *plan;
 	io_loop *loop;
 	int64_t now_ns;
 	struct visitor *visitor;
-	int32_t vacant; /* the first place of nobody; -1: none */
+	int32_t vacant; /* the first vacant place; -1: there is none */
 	unsigned open;
-	uint32_t source;  /* number of the next source address */
-	uint32_t hostile; /* hostile visitors so far: they share a few addresses */
+	uint32_t source;  /* the number of the next source address */
+	uint32_t hostile; /* the number of hostile visitors so far, plus that of the client */
 	struct tally *tally;
-	char *input; /* VISITORS_READ_MAX bytes, so that a head fits */
+	char *input; /* VISITORS_READ_MAX bytes: the longest head fits */
 };
 
 enum { VISITORS_READ_MAX = 256 * 1024 };
 
-/* Makes places for the visitors of the client of that number, without a loop. 0; -1 with ENOMEM: visitors_free() is
- * still to be called. */
+/* Makes places for the visitors of the client with that number; the caller sets the loop. Returns 0, or -1 with ENOMEM,
+ * and then visitors_free() must still be called. */
 int visitors_init(struct visitors *visitors, const struct crowd_plan *plan, unsigned number);
 
-/* Nobody is there. */
+/* Frees the places. No visitors may be left. */
 void visitors_free(struct visitors *visitors);
 
-/* A visitor who was due at due_ns arrives now. */
+/* Makes a visitor arrive who was due at due_ns. */
 void visitors_arrive(struct visitors *visitors, enum kind kind, int64_t due_ns);
 
-/* The loop says that a visitor's connection is ready, or that its deadline has passed. */
+/* Continue when the loop reports that a visitor's connection is ready, or that its deadline has passed. */
 void visitor_write(struct visitors *visitors, struct visitor *visitor);
 void visitor_read(struct visitors *visitors, struct visitor *visitor);
 void visitor_timeout(struct visitors *visitors, struct visitor *visitor);
 
-/* Everybody leaves; pages that are under way do not count. */
+/* Makes all visitors leave; pages under way are not counted. */
 void visitors_leave(struct visitors *visitors);
 
 #endif

@@ -12,24 +12,24 @@
 #include "bench/usage.h"
 
 enum {
-	SECTIONS_MAX = 20, /* more would be shorter, and depend more on each other */
+	SECTIONS_MAX = 20, /* with more, they would be shorter and less independent */
 	SECTIONS_MIN = 5,
-	SECTION_S = 2 /* at least */
+	SECTION_S = 2 /* the shortest section */
 };
 static const double CORRELATION_MAX = 0.9;
 
-/* A run in sections of whole seconds, as those of the log are; the last one is longer by what is left. */
+/* A run, divided into sections of whole seconds, like those of the log; the last one also gets the rest. */
 struct side {
 	struct run_log log;
 	unsigned sections;
 	double section_s;
-	struct histogram section[SECTIONS_MAX]; /* of the whole time of requests */
+	struct histogram section[SECTIONS_MAX]; /* of DURATION_WHOLE */
 };
 
-/* A value of one run. */
+/* A value of one run, estimated from its sections. */
 struct estimate {
-	double value;             /* below 0: it is not known, as too many requests have failed */
-	double variance, freedom; /* of its logarithm; freedom 0: they are not known */
+	double value;             /* negative: not known, since too many requests failed */
+	double variance, freedom; /* of its logarithm; freedom 0: not known */
 };
 
 /* --- reading --- */
@@ -52,7 +52,7 @@ static void take_section(void *side, const struct run_log *l, const struct hlog_
 	else histogram_add(section, h);
 }
 
-/* Reads a log twice, as its length has to be known first. Returns 0, or -1 after a line on stderr. */
+/* Reads a log twice, since its length must be known first. Returns 0, or -1 after a message on stderr. */
 static int read_side(struct side *s, const char *path) {
 	struct run_log *again = malloc(sizeof *again);
 	if (!again) usage_refuse("no memory for the logs");
@@ -74,9 +74,9 @@ static int read_side(struct side *s, const char *path) {
 
 /* --- estimating --- */
 
-/* Returns how much neighbours among the distances resemble each other: their correlation by von Neumann's ratio ("A
- * Further Remark Concerning the Distribution of the Ratio of the Mean Square Successive Difference to the Variance",
- * 1942); 0 if it is negative. */
+/* Returns the correlation of neighbouring distances by von Neumann's ratio ("A Further Remark Concerning the
+ * Distribution of the Ratio of the Mean Square Successive Difference to the Variance", 1942), or 0 if it is negative.
+ */
 static double correlation(const double *distance, unsigned count) {
 	double mean = 0, squares = 0, steps = 0;
 	for (unsigned i = 0; i < count; i++) mean += distance[i] / count;
@@ -86,8 +86,8 @@ static double correlation(const double *distance, unsigned count) {
 	return found < 0 ? 0 : found > CORRELATION_MAX ? CORRELATION_MAX : found;
 }
 
-/* What drifts makes neighbouring sections alike: they count as fewer independent ones, by the rule for a first-order
- * autoregression. */
+/* Estimates the variance. A drift makes neighbouring sections similar, and they count as fewer independent ones, by the
+ * rule for a first-order autoregression. */
 static struct estimate spread(const struct side *s, double value, const double *distance) {
 	const double alike = correlation(distance, s->sections), independent = s->sections * (1 - alike) / (1 + alike);
 	double squares = 0;
@@ -114,17 +114,17 @@ static struct estimate estimate_rate(const struct side *s) {
 	for (unsigned i = 0; i < s->sections; i++) {
 		const double last_s = s->log.end_s - s->section_s * (s->sections - 1);
 		const double length_s = i + 1 < s->sections ? s->section_s : last_s;
-		distance[i] = (double)s->section[i].samples / length_s / all - 1; /* of logarithms, nearly; there may be 0 */
+		distance[i] = (double)s->section[i].samples / length_s / all - 1; /* nearly the logarithm, also for 0 */
 	}
 	return spread(s, all, distance);
 }
 
-/* The logarithm of a ratio. freedom 0: it is not known. */
+/* The logarithm of a ratio, and its error. freedom 0: not known. */
 struct ratio {
 	double log, error, freedom;
 };
 
-/* Welch's test; its degrees of freedom are those of Welch and Satterthwaite. */
+/* Returns the ratio of b to a, by Welch's test, with the degrees of freedom of Welch and Satterthwaite. */
 static struct ratio ratio_of(const struct estimate *a, const struct estimate *b) {
 	const double sum = a->variance + b->variance;
 	struct ratio r = {.log = log(b->value / a->value), .error = sqrt(sum)};
@@ -135,7 +135,7 @@ static struct ratio ratio_of(const struct estimate *a, const struct estimate *b)
 	return r;
 }
 
-/* Returns the confidence that the logarithm of the ratio is above a limit. */
+/* Returns the confidence that the logarithm of the ratio exceeds a limit. */
 static double confidence_above(const struct ratio *r, double limit) {
 	if (r->error == 0) return r->log > limit;
 	return student_below((r->log - limit) / r->error, r->freedom);
@@ -175,7 +175,7 @@ static void print_percentile(struct side *const side[2], double percentile, doub
 	print_row(name, (const char *const[]){text[0], text[1]}, e, confidence);
 }
 
-/* Names the settings with other values: "[Plan: name value name value ... ]". */
+/* Prints the settings that differ. They are "[Plan: name value name value ... ]". */
 static void print_settings(struct side *const side[2]) {
 	char *plan[2], *rest[2], *name[2], *value[2];
 	if (!side[0]->log.plan || !side[1]->log.plan) return;
@@ -217,7 +217,7 @@ int compare_condition_parse(struct compare_condition *c, const char *text) {
 	return end != number && strcmp(end, "%") == 0 && c->limit >= 0 && c->limit < (c->rate ? 1 : 1e6) ? 0 : -1;
 }
 
-/* Prints whether a condition holds. Returns 0; 1: it does; 2: that is open. */
+/* Checks a condition, and prints the result. Returns 1 if it holds, 0 if it does not, or 2 if that is not known. */
 static int check(struct side *const side[2], const struct compare_condition *c, double confidence) {
 	struct estimate e[2];
 	for (int i = 0; i < 2; i++) e[i] = c->rate ? estimate_rate(side[i]) : estimate_percentile(side[i], c->percentile);

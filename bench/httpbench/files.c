@@ -7,13 +7,13 @@
 #include "bench/httpbench/report.h"
 #include "bench/httpbench/verdict.h"
 
-enum { LOG_VERSION = 1 }; /* of what --hlog means */
+enum { LOG_VERSION = 1 }; /* of the meaning of --hlog */
 
 static const double json_percentile[] = {50, 75, 90, 95, 99, 99.9, 99.99, 100};
 
 static unsigned long long u(uint64_t n) { return n; }
 
-/* Bytes that are not ASCII are written as %FF and so on, which in a URL means the same. */
+/* Writes a string. Bytes that are not ASCII become %FF and so on, which in a URL means the same. */
 static void json_string(FILE *out, const char *text) {
 	putc('"', out);
 	for (; *text; text++) {
@@ -24,7 +24,7 @@ static void json_string(FILE *out, const char *text) {
 	putc('"', out);
 }
 
-/* Prints a named number and a comma; null if it is 0. */
+/* Prints a name with its number, or null instead of 0, and a comma. */
 static void json_unless_0(FILE *out, const char *name, double value) {
 	if (value != 0) fprintf(out, " \"%s\": %.15g,", name, value);
 	else fprintf(out, " \"%s\": null,", name);
@@ -46,7 +46,7 @@ static void json_durations(FILE *out, const struct histogram *h) {
 	fputs("}}", out);
 }
 
-/* Prints what is known of a single run, but not of merged ones. */
+/* Prints what is only known of a single run, not of merged ones. */
 static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 	char why[VERDICT_TEXT];
 	fputs(" \"url\": ", out);
@@ -107,7 +107,7 @@ void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures
 	fputs("\n", out);
 }
 
-/* [Plan:] must be the same for all logs that are merged, [Rank:] differs. */
+/* [Plan:] must be the same in all logs that are merged; [Rank:] differs. */
 void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 	hlog_begin(out, started_s);
 	fprintf(out,
@@ -119,7 +119,8 @@ void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 	fprintf(out, "#[Rank: rank %u ]\n", p->rank);
 }
 
-/* Writes the requests that failed, as if each had taken the timeout or, if that is longer, the longest duration. */
+/* Writes the requests that failed, as if each had taken as long as the timeout or the longest answer, whichever is
+ * longer. */
 static int write_failed(FILE *out, const struct plan *plan, const char *name, double from_s, double to_s,
 						const struct histogram *h) {
 	struct histogram *failed = calloc(1, sizeof *failed);
@@ -141,7 +142,7 @@ int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, c
 	return 0;
 }
 
-/* The line of the run comes last: a log that has it is complete. */
+/* The [Run:] line comes last: a log that has it is complete. */
 void files_hlog_end(FILE *out, const struct run *r) {
 	const struct measures *m = &r->total;
 	fputs("#[Failed:", out);

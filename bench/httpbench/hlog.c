@@ -1,5 +1,6 @@
-/* hlog.c - see hlog.h. A histogram is, from the outside in: base64 of a cookie, a length and a zlib stream; in that a
- * header of 40 bytes, big-endian, and the counts as ZigZag LEB128, a negative one being a run of so many zeros. */
+/* hlog.c - see hlog.h. A histogram is encoded in layers. The outermost is base64, of a cookie, a length and a zlib
+ * stream. The stream has a header of 40 bytes, big-endian, and the counts as ZigZag LEB128. A negative number -n stands
+ * for n counts of 0. */
 #include "bench/httpbench/hlog.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <zlib.h>
 
 enum {
-	COOKIE = 0x1c849303 | 0x10, /* V2; the bits 4 to 7 stand for the word size, which V2 has none of */
+	COOKIE = 0x1c849303 | 0x10, /* V2; bits 4 to 7 are the word size, which V2 does not have */
 	COOKIE_COMPRESSED = 0x1c849304 | 0x10,
 	COOKIE_MASK = ~0xf0,
 	HEADER = 40,
@@ -29,7 +30,7 @@ static uint64_t get_big_endian(const unsigned char *at, int bytes) {
 	return value;
 }
 
-/* Writes eight groups of seven bits, then the rest unchanged. Returns the bytes written. */
+/* Writes up to eight groups of seven bits, then the rest as a byte of eight. Returns how many bytes it wrote. */
 static size_t put_count(unsigned char *at, int64_t count) {
 	uint64_t rest = (uint64_t)count << 1 ^ (uint64_t)(count >> 63);
 	size_t n = 0;
@@ -41,7 +42,7 @@ static size_t put_count(unsigned char *at, int64_t count) {
 	return n;
 }
 
-/* Returns the bytes read, 0 if there are too few. */
+/* Reads a count. Returns how many bytes it used, or 0 if there are too few. */
 static size_t get_count(const unsigned char *at, size_t length, int64_t *count) {
 	uint64_t value = 0;
 	for (size_t n = 0; n < length && n < COUNT_MAX; n++) {
@@ -54,7 +55,7 @@ static size_t get_count(const unsigned char *at, size_t length, int64_t *count) 
 	return 0;
 }
 
-/* Writes the counts up to the last that is not 0. Returns the bytes written. */
+/* Writes the counts up to the last one that is not 0. Returns how many bytes it wrote. */
 static size_t put_counts(unsigned char *at, const struct histogram *h) {
 	size_t n = 0;
 	unsigned last = h->samples ? histogram_index(h->most) : 0;
@@ -82,7 +83,7 @@ static size_t put_histogram(unsigned char *plain, const struct histogram *h) {
 	return HEADER + counts;
 }
 
-/* Returns the base64 of a histogram, malloc'd, or NULL with ENOMEM. */
+/* Returns a histogram in base64, which the caller frees, or NULL with ENOMEM. */
 static char *encode(const struct histogram *h) {
 	uLongf packed_length = compressBound(PLAIN_MAX);
 	unsigned char *plain = malloc(PLAIN_MAX), *packed = malloc(OUTER_HEADER + packed_length);
@@ -146,7 +147,7 @@ static bool add_counts(struct histogram *h, const unsigned char *at, size_t leng
 	return true;
 }
 
-/* Adds an unpacked histogram. Returns the error, or NULL. */
+/* Adds an uncompressed histogram. Returns an error message, or NULL. */
 static const char *add_plain(struct histogram *h, const unsigned char *plain, size_t length) {
 	if (length < HEADER || ((uint32_t)get_big_endian(plain, 4) & COOKIE_MASK) != (COOKIE & COOKIE_MASK))
 		return "not a V2 histogram";
@@ -186,7 +187,7 @@ static const char *decode(struct histogram *h, const char *text) {
 	return wrong;
 }
 
-/* Parses "Tag=T,start,length,max,histogram". Returns where the histogram begins, or NULL. */
+/* Parses "Tag=T,start,length,max,histogram". Returns the start of the histogram, or NULL. */
 static const char *parse_line(const char *text, struct hlog_line *line) {
 	line->tag[0] = '\0';
 	if (strncmp(text, "Tag=", 4) == 0) {
@@ -211,7 +212,7 @@ static const char *parse_line(const char *text, struct hlog_line *line) {
 enum hlog_result hlog_read(FILE *in, struct hlog_line *line, struct histogram *h, char *text) {
 	while (fgets(text, HLOG_LINE_MAX, in)) {
 		size_t length = strlen(text);
-		bool whole = length && text[length - 1] == '\n'; /* a '\0' ends it, too */
+		bool whole = length && text[length - 1] == '\n'; /* a '\0' in it ends it, too */
 		if (text[0] == '#' && whole) {
 			size_t comment = strcspn(text + 1, "\r\n");
 			memmove(text, text + 1, comment);

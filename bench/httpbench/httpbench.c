@@ -1,4 +1,4 @@
-/* httpbench.c - loads a web server and measures what a client sees of it. See httpbench(1). */
+/* httpbench.c - loads a web server and measures it from the client's side. See httpbench(1). */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -20,18 +20,18 @@
 #include "bench/usage.h"
 #include "io/io.h"
 
-/* Where results go besides the report; NULL if not. */
+/* Where results go besides the report; NULL: they are not written. */
 struct outputs {
 	const struct plan *plan;
 	FILE *json, *tsv, *hlog;
 	struct tui *tui;
-	bool line; /* a line on stderr that changes */
+	bool line; /* a progress line on stderr */
 };
 
 static FILE *open_output(const char *option, const char *name, unsigned rank) {
 	if (!name) return NULL;
 	if (output_is_stdout(name)) {
-		setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* for a program that reads them during the run */
+		setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* for programs that read them during the run */
 		return stdout;
 	}
 	char *path = rank_in_name(name, rank);
@@ -60,7 +60,7 @@ static void watch(void *context, double from_s, double to_s, const struct measur
 	fputs("\033[K", stderr);
 }
 
-/* httpbench merge [--json FILE] LOG... */
+/* Runs "httpbench merge [--json FILE] LOG...". Returns the exit status. */
 static int merge(int argc, char **argv) {
 	static struct run r;
 	struct plan plan = {0};
@@ -84,7 +84,7 @@ static int merge(int argc, char **argv) {
 	return result == -1 ? 2 : measures_failed(&r.total) ? 1 : 0;
 }
 
-/* httpbench compare [--confidence PERCENT] [--fail CONDITION]... A B */
+/* Runs "httpbench compare [--confidence PERCENT] [--fail CONDITION]... A B". Returns the exit status. */
 static int compare(int argc, char **argv) {
 	static const struct option options[] = {
 		{"confidence", required_argument, NULL, 'c'}, {"fail", required_argument, NULL, 'f'}, {0}};
@@ -112,7 +112,7 @@ static int cannot_start(void) {
 	return 1;
 }
 
-/* Returns the exit status. */
+/* Runs --search or --sweep. Returns the exit status. */
 static int run_series(const struct options *o) {
 	int result = o->search ? search_goal(&o->plan, &o->goal) : search_sweep(&o->plan);
 	if (result == -1) return cannot_start();

@@ -1,4 +1,4 @@
-/* merge.c - see merge.h. Histograms add up exactly; the rate of all together comes from the intervals of the logs. */
+/* merge.c - see merge.h. Histograms add up exactly; the total rate is calculated from the intervals of the logs. */
 #include "bench/httpbench/merge.h"
 
 #include <stdio.h>
@@ -10,20 +10,20 @@
 #include "bench/httpbench/run_log.h"
 #include "bench/usage.h"
 
-/* Answers in a span of time; seconds since the epoch. */
+/* Answers in a period; times are in seconds since the epoch. */
 struct interval {
 	double from_s, to_s;
 	uint64_t answered;
 };
 
 struct merge {
-	FILE *out; /* for people */
+	FILE *out; /* for the report */
 	struct run *sum;
-	char *plan;              /* of the first log */
+	char *plan;              /* the settings of the first log that has them */
 	const char *plan_path;   /* the path of that log */
-	bool seen[RANK_MAX];     /* ranks */
-	double from_s, to_s;     /* in which all ran */
-	double slowest, fastest; /* answers a second, of a log */
+	bool seen[RANK_MAX];     /* by rank */
+	double from_s, to_s;     /* when all ran */
+	double slowest, fastest; /* answers a second of a log */
 	struct interval *interval;
 	size_t intervals, room;
 };
@@ -46,9 +46,9 @@ static void take_interval(void *merge, const struct run_log *l, const struct hlo
 
 /* --- adding up --- */
 
-/* Whether the log belongs to those before it. */
+/* Returns whether the log belongs to the previous ones. */
 static bool belongs(struct merge *m, struct run_log *l) {
-	if (!l->plan) return true; /* another program made the log */
+	if (!l->plan) return true; /* it was written by another program */
 	if (!m->plan) {
 		m->plan = l->plan;
 		m->plan_path = l->path;
@@ -90,11 +90,11 @@ static void print_log(FILE *out, const struct run_log *l, int64_t timeout_ns) {
 			(unsigned long long)measures_failed(m));
 }
 
-/* Returns 0, or -1 after printing an error. */
+/* Reads a log and adds it. Returns 0, or -1 after a message on stderr. */
 static int merge_log(struct merge *m, struct run_log *l, const char *path, int64_t *timeout_ns) {
 	size_t intervals = m->intervals;
 	int result = run_log_read(l, path, take_interval, m);
-	const double end_s = l->run.started_s + l->run.elapsed_s; /* the last interval is cut off there */
+	const double end_s = l->run.started_s + l->run.elapsed_s; /* the last interval ends there */
 	for (size_t i = intervals; i < m->intervals; i++)
 		if (m->interval[i].to_s > end_s) m->interval[i].to_s = end_s;
 	if (l->run.elapsed_s > 0 && belongs(m, l)) {
@@ -120,7 +120,7 @@ static int miss_ranks(const struct merge *m) {
 	return -1;
 }
 
-/* Returns how many answers a second there were while all ran; 0: at no time. */
+/* Prints and returns the answers a second while all ran, or 0 if they never did. */
 static double print_together(const struct merge *m) {
 	double together_s = m->to_s > m->from_s ? m->to_s - m->from_s : 0, answered = 0;
 	for (size_t i = 0; i < m->intervals; i++) {

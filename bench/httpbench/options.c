@@ -27,10 +27,10 @@ enum {
 	ERROR_MAX = 512,
 	READ_PART = 65536,
 	WINDOW_MAX = INT32_MAX, /* RFC 9113, section 6.9.1 */
-	WINDOW_FIRST = 65535,   /* what a connection's is at first: it cannot be made smaller */
+	WINDOW_FIRST = 65535,   /* the initial window of a connection: it cannot be made smaller */
 	WINDOW_DEFAULT = 1 << 30,
 	FILE_MAX = 1 << 30,              /* bytes of --urls and --expect */
-	CONTENT_MAX = 256 * 1024 * 1024, /* what FRAMES_MESSAGE_MAX allows, too */
+	CONTENT_MAX = 256 * 1024 * 1024, /* as FRAMES_MESSAGE_MAX */
 	MESSAGE_DEFAULT = 32,
 	SWITCHING_PROTOCOLS = 101
 };
@@ -158,8 +158,8 @@ static const struct option long_options[] = {
 	{0},
 };
 
-/* Reads the whole file or pipe that an option names, and adds a '\0'. Refuses one of more than `most` bytes, as devices
- * may have no end. The caller frees it. */
+/* Reads the whole file or pipe that is the value of an option, and appends a '\0'. Refuses more than `most` bytes, as
+ * devices may have no end. The caller frees the result. */
 static char *read_file(const char *option, const char *path, size_t most, size_t *length) {
 	char *bytes = NULL, part[READ_PART];
 	size_t n, sum = 0;
@@ -176,7 +176,7 @@ static char *read_file(const char *option, const char *path, size_t most, size_t
 	return bytes;
 }
 
-/* Reads the URLs of a file, one a line; empty lines and those that begin with # are skipped. */
+/* Reads URLs from a file, one a line. Empty lines, and lines that begin with #, are skipped. */
 static void read_urls(struct options *o, const char *path) {
 	size_t length;
 	char *line = o->urls_text = read_file("--urls", path, FILE_MAX, &length), *end = line + length;
@@ -200,13 +200,13 @@ static void read_urls(struct options *o, const char *path) {
 
 static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
-/* Refuses a URL, which is in a line of the file at path if that is not NULL. */
+/* Refuses a URL, which is on that line of the file at path, if there is one. */
 __attribute__((noreturn)) static void refuse_url(const char *path, const unsigned *line, const char *error) {
 	if (path) usage_refuse("%s, line %u: %s", path, *line, error);
 	usage_refuse("%s", error);
 }
 
-/* path: NULL, or the file that has the URLs, in these lines. */
+/* Makes the targets of the URLs. path: the file that has the URLs, on these lines, or NULL. */
 static void make_targets(struct plan *p, const struct target_options *o, char **url, unsigned count, const char *path,
 						 const unsigned *line) {
 	char error[ERROR_MAX];
@@ -224,7 +224,8 @@ static void make_targets(struct plan *p, const struct target_options *o, char **
 	}
 }
 
-/* Gives the n-th target the weight 1 / n^skew (Zipf): the first is the most popular one. 0: all have the same. */
+/* Gives the n-th target the weight 1 / n^skew (Zipf), so that the first is the most popular. With 0 all have the same.
+ */
 static void make_shares(struct plan *p, double skew) {
 	double sum = 0, at = 0;
 	for (unsigned i = 0; i < p->targets; i++) sum += pow(i + 1, -skew);
@@ -250,20 +251,20 @@ static void check_outputs(const struct options *o) {
 		usage_refuse("only one of --json -, --tsv -, --hlog - and --tui may write to stdout");
 }
 
-/* Returns whether a line is that of a field. */
+/* Returns whether a line is a field with that name. */
 static bool is_field(const char *line, const char *name) {
 	const size_t length = strlen(name);
 	return strncasecmp(line, name, length) == 0 && line[length] == ':';
 }
 
-/* With it a server closes connections on which other requests are under way. */
+/* Refuses "Connection: close", since the server would close connections on which other requests are under way. */
 static void check_headers(const struct target_options *o) {
 	for (unsigned i = 0; i < o->headers; i++)
 		if (is_field(o->header[i], "Connection") && strcasestr(o->header[i], "close"))
 			usage_refuse("--header '%s': use -k 1 instead", o->header[i]);
 }
 
-/* Refuses what is not for a WebSocket. */
+/* Refuses options that do not go with a WebSocket. */
 static void check_websocket(const struct plan *p, const struct target_options *o) {
 	static const char *const own[] = {"Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
 									  "Sec-WebSocket-Extensions"};
@@ -276,7 +277,7 @@ static void check_websocket(const struct plan *p, const struct target_options *o
 			if (is_field(o->header[i], own[j])) usage_refuse("--websocket has a field %s of its own", own[j]);
 }
 
-/* Makes the message, unless there is one, the frame that is sent for it and the echo that is expected. */
+/* Makes the message, unless --body gave it, the frame with it, and the expected echo. */
 static void make_message(struct plan *p, size_t length) {
 	char *message = p->content.at;
 	if (message) length = p->content.length;

@@ -9,21 +9,21 @@
 
 struct options {
 	struct plan plan;
-	bool search, sweep; /* several runs */
-	struct goal goal;   /* of the search */
-	double start_s;     /* since the epoch; 0: at once */
+	bool search, sweep; /* make several runs */
+	struct goal goal;   /* the goal of the search */
+	double start_s;     /* seconds since the epoch; 0: at once */
 	bool tui;
-	const char *json_path, *tsv_path, *hlog_path; /* besides the report; NULL: nowhere */
-	pid_t profile;                                /* a process to sample meanwhile; 0: none */
-	char **url, *urls_text;                       /* of --urls: what the targets are named by */
-	unsigned urls, *url_line;                     /* in that file */
+	const char *json_path, *tsv_path, *hlog_path; /* where results go besides the report, or NULL */
+	pid_t profile;                                /* a process to sample during the run; 0: none */
+	char **url, *urls_text;                       /* from --urls; targets point into them */
+	unsigned urls, *url_line;                     /* the lines of that file */
 };
 
-/* Whether an output takes the place of the report on stdout, which then goes to stderr. */
+/* output_is_stdout() returns whether an output goes to stdout instead of the report, which then goes to stderr. */
 bool output_is_stdout(const char *name);
-int outputs_on_stdout(const struct options *options); /* how many do */
+int outputs_on_stdout(const struct options *options); /* counts these */
 
-/* Parses the command line. Exits after a line about an error, or after the help. The arguments must outlive options. */
+/* Parses the command line. Exits after an error message, or after the help. The arguments must outlive options. */
 void options_parse(struct options *options, int argc, char **argv);
 
 void options_free(struct options *options);

@@ -12,7 +12,7 @@
 
 static const struct launcher {
 	const char *rank, *ranks;
-	unsigned first; /* rank */
+	unsigned first; /* the lowest rank */
 } launchers[] = {
 	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", 0},
 	{"PMI_RANK", "PMI_SIZE", 0},

@@ -9,9 +9,9 @@
 #include "io/io.h"
 
 enum {
-	REPORT_QUEUED_PERCENT = 5, /* of the threads' time: less is not told */
+	REPORT_QUEUED_PERCENT = 5, /* of the threads' time: less is not reported */
 	COLUMNS = 80,
-	INDENT = 11 /* columns of the name of a line */
+	INDENT = 11 /* columns for the name of a line */
 };
 
 const double report_percentile[REPORT_PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
@@ -23,7 +23,7 @@ static const struct unit {
 } duration_units[] = {{60e9, "m"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}},
   byte_units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
 
-/* Formats a value with three significant digits and the unit that fits. */
+/* Formats a value with three significant digits in the unit that fits. */
 static const char *scaled(char *text, double value, const struct unit *unit, int units) {
 	int i = 0;
 	while (i < units - 1 && value < unit[i].size) i++;
@@ -85,7 +85,7 @@ void report_failures(FILE *out, const struct measures *m) {
 	}
 }
 
-/* Prints a named line of 80 columns, and what it does not have room for below. */
+/* Prints a line with a name, in 80 columns; the rest goes on the lines below. */
 __attribute__((format(printf, 3, 4))) static void print_wrapped(FILE *out, const char *name, const char *format, ...) {
 	char *text = NULL, *at;
 	va_list arguments;
@@ -124,7 +124,8 @@ static void print_own_cost(FILE *out, const struct plan *plan, const struct run 
 			plan->websocket ? "message" : "request", spun_s * us);
 }
 
-/* Tells when the clients' threads had to wait, of which the server knows nothing and the durations a lot. */
+/* Prints how long the clients' threads waited for a processor, if it is much: the durations include this time, although
+ * the server does not cause it. */
 static void print_queued(FILE *out, const struct plan *plan, const struct run *r) {
 	const double percent = plan->clients ? (double)r->total.queued_ns / 1e7 / (r->usage_s * plan->clients) : 0;
 	if (percent <= REPORT_QUEUED_PERCENT) return;
@@ -158,7 +159,7 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 		fprintf(out, "tls        %s, %llu sessions resumed\n", m->tls, (unsigned long long)m->count[COUNT_RESUMED]);
 	print_own_cost(out, plan, r);
 	print_queued(out, plan, r);
-	if (plan->clients) { /* of one run */
+	if (plan->clients) { /* not for merged runs */
 		char why[VERDICT_TEXT];
 		const char *verdict = verdict_of(plan, r, why);
 		print_wrapped(out, "verdict", "%s%s%s", verdict, *why ? ": " : "", why);

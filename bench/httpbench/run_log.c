@@ -22,7 +22,7 @@ int run_log_complain(const char *path, const char *format, ...) {
 
 /* --- settings and totals --- */
 
-/* Returns the text after a name in a comment, or NULL. */
+/* Returns the text behind a name in a comment, or NULL. */
 static const char *after(const char *text, const char *name) {
 	char key[64];
 	snprintf(key, sizeof key, " %s ", name);
@@ -62,7 +62,7 @@ static void take_comment(struct run_log *l, const char *text) {
 	}
 }
 
-/* Takes the totals of a log without its last lines from the histograms. */
+/* Estimates the totals of a log without its last lines from the histograms, and prints why. Returns -1. */
 static int estimate(struct run_log *l, const char *why) {
 	l->run.elapsed_s = l->end_s;
 	uint64_t *count = l->run.total.count;
@@ -75,7 +75,7 @@ static int estimate(struct run_log *l, const char *why) {
 struct reading {
 	FILE *in;
 	char *text;
-	struct histogram *interval; /* empty in between */
+	struct histogram *interval; /* empty between two intervals */
 	run_log_interval *take;
 	void *context;
 };

@@ -61,7 +61,7 @@ static int run_at(const struct plan *plan, double rate, struct run *r) {
 	return 0;
 }
 
-/* Returns the rate of closed loop in requests a second, or -1 with errno. */
+/* Makes a run in closed loop. Returns its rate in requests a second, or -1 with errno. */
 static double capacity(const struct plan *plan, struct run *r) {
 	print_head();
 	return run_at(plan, 0, r) == -1 ? -1 : run_rate(r);
@@ -74,7 +74,8 @@ static int nothing_answered(const struct plan *plan, const struct run *r) {
 	return 2;
 }
 
-/* If a server does not keep up, answers come after the end of the run by more than the shortest answer takes. */
+/* Returns whether a run meets the goal. The server has not kept up if the last answer came later, after the end of the
+ * run, than the fastest answer explains. */
 static bool is_met(const struct plan *plan, const struct goal *goal, const struct run *r) {
 	const struct histogram *whole = &r->total.duration[DURATION_WHOLE];
 	int64_t ns = histogram_percentile(whole, goal->percentile);
@@ -82,7 +83,7 @@ static bool is_met(const struct plan *plan, const struct goal *goal, const struc
 	return !measures_failed(&r->total) && ns != -1 && ns < goal->limit_ns && kept_up;
 }
 
-/* Returns 1 if two runs with different seeds meet the goal at that rate, else 0; -1 with errno. */
+/* Returns 1 if two runs with different seeds meet the goal at that rate, otherwise 0; or -1 with errno. */
 static int meets(struct plan *plan, const struct goal *goal, double rate, struct run *r) {
 	for (int i = 0; i < 2; i++) {
 		plan->seed++;
@@ -96,7 +97,7 @@ int search_goal(const struct plan *given, const struct goal *goal) {
 	static struct run r;
 	struct plan plan = *given;
 	char why[VERDICT_TEXT], text[REPORT_TEXT];
-	bool client = false, bounded = false; /* bounded: high did not meet it */
+	bool client = false, bounded = false; /* bounded: high does not meet the goal */
 	double low = 0, high = capacity(&plan, &r);
 	if (high < 0) return -1;
 	if (high == 0) return nothing_answered(&plan, &r);

@@ -1,4 +1,4 @@
-/* tui.c - see tui.h. A screen is composed in memory and written at once over the one before it. */
+/* tui.c - see tui.h. A screen is composed in memory, and written at once over the previous one. */
 #include "bench/httpbench/tui.h"
 
 #include <langinfo.h>
@@ -14,11 +14,11 @@
 #include "bench/interrupt.h"
 
 enum {
-	SPANS_MAX = 512,             /* kept; more columns than a terminal has */
+	SPANS_MAX = 512,             /* that are kept: more than a terminal has columns */
 	BINS_PER_OCTAVE = 4,         /* of durations, in the map */
 	BINS = 42 * BINS_PER_OCTAVE, /* up to HISTOGRAM_HIGHEST */
-	LABEL = 9,                   /* columns in front of a map or a row of bars */
-	ROWS_AROUND = 14,            /* lines that are not the map's */
+	LABEL = 9,                   /* columns to the left of a map or of bars */
+	ROWS_AROUND = 14,            /* lines other than those of the map */
 	MAP_ROWS_MIN = 3,
 	COLUMNS_MIN = 40
 };
@@ -27,18 +27,18 @@ static const int64_t second_ns = 1000000000;
 
 enum bar { BAR_ANSWERED, BAR_FAILED, BARS };
 
-/* What happened in a span, which is a column. */
+/* What happened in a period, which is a column. */
 struct span {
 	double bar[BARS]; /* requests a second */
 	uint64_t answers;
-	uint32_t bin[BINS]; /* of them, by how long they took */
+	uint32_t bin[BINS]; /* answers by how long they took */
 };
 
 struct tui {
 	const struct plan *plan;
 	bool utf8;
 	struct measures total;
-	unsigned spans; /* ever; the last SPANS_MAX are kept */
+	unsigned spans; /* spans so far; the last SPANS_MAX are kept */
 	struct span span[SPANS_MAX];
 };
 
@@ -75,7 +75,7 @@ struct tui *tui_start(const struct plan *plan) {
 	quiet.c_cc[VQUIT] = quiet.c_cc[VSUSP] = _POSIX_VDISABLE;
 	(void)tcsetattr(STDOUT_FILENO, TCSANOW, &quiet);
 	interrupt_before_end = give_back;
-	put("\033[?1049h\033[?25l\033[?7l\033[H\033[J"); /* the other screen, no cursor, lines end at its edge */
+	put("\033[?1049h\033[?25l\033[?7l\033[H\033[J"); /* the alternate screen, no cursor, no line wrap */
 	return t;
 }
 
@@ -86,7 +86,7 @@ void tui_end(struct tui *t) {
 }
 
 static void remember(struct tui *t, double length_s, const struct measures *m) {
-	if (length_s < 1) length_s = 1; /* a column is a second; the rate of a shorter span would be chance */
+	if (length_s < 1) length_s = 1; /* a column is a second; over a shorter time, the rate would be chance */
 	struct span *s = &t->span[t->spans++ % SPANS_MAX];
 	const struct histogram *h = &m->duration[DURATION_WHOLE];
 	*s = (struct span){
@@ -104,7 +104,7 @@ static void remember(struct tui *t, double length_s, const struct measures *m) {
 struct screen {
 	FILE *out;
 	int columns, rows;
-	unsigned first, end; /* spans that are shown */
+	unsigned first, end; /* the spans that are shown */
 };
 
 static const struct span *span_at(const struct tui *t, unsigned i) { return &t->span[i % SPANS_MAX]; }
@@ -131,7 +131,7 @@ static void print_title(const struct tui *t, const struct screen *s, double now_
 	end_line(s);
 }
 
-/* A row of bars, of the answers or the failures of each second. */
+/* Prints the answers or the failures of each second as a row of bars. */
 static void print_bars(const struct tui *t, const struct screen *s, const char *label, enum bar bar) {
 	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char *const letters[] = {" ", ".", ".", ":", ":", "|", "|", "#", "#"};
@@ -152,7 +152,8 @@ static void print_bars(const struct tui *t, const struct screen *s, const char *
 	end_line(s);
 }
 
-/* Prints the map: rows are durations, the longest on top, columns are seconds; darker means more of its answers. */
+/* Prints the map. Rows are durations, the longest on top; columns are seconds; darker means a larger share of the
+ * answers. */
 static void print_map(const struct tui *t, const struct screen *s) {
 	static const char *const shades[] = {" ", "░", "▒", "▓", "█"}, *const letters[] = {" ", ".", ":", "+", "#"};
 	const char *const *shade = t->utf8 ? shades : letters;
@@ -160,7 +161,7 @@ static void print_map(const struct tui *t, const struct screen *s) {
 	for (unsigned i = s->first; i < s->end; i++)
 		for (int b = 0; b < BINS; b++)
 			if (span_at(t, i)->bin[b]) low = b < low ? b : low, high = b > high ? b : high;
-	if (low > high) low = high = bin_of(second_ns); /* nothing answered */
+	if (low > high) low = high = bin_of(second_ns); /* nothing was answered */
 	int per_row = (high - low) / rows + 1;
 	for (int row = rows - 1; row >= 0; row--) {
 		char text[REPORT_TEXT];

@@ -50,7 +50,7 @@ const char *verdict_of(const struct plan *plan, const struct run *r, char *text)
 	return counters_moved(&r->counters, text, VERDICT_TEXT) ? "XPASS" : "PASS";
 }
 
-/* Returns what is connected to: the URL, or the path of --unix. */
+/* Returns what the client connects to: the path of --unix, or the URL. */
 static const char *place_of(const struct target *t) {
 	return t->address.ss_family == AF_UNIX ? ((const struct sockaddr_un *)&t->address)->sun_path : t->url;
 }

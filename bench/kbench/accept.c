@@ -1,7 +1,7 @@
-/* accept.c - connect(2) and accept(2) on the loopback, each timed, against the number of connections that are open.
- * After the benchmark with which OpenBSD answered "Benchmarking BSD and Linux" (2003): connect(2) returns when the
- * kernel has answered, long before the server's program knows. Another process accepts, so that each end has its own
- * table of descriptors; only one of the two runs at a time. */
+/* accept.c - measures connect(2) and accept(2) on the loopback as the number of open connections grows. After the
+ * benchmark with which OpenBSD answered "Benchmarking BSD and Linux" (2003). connect(2) returns when the kernel has
+ * answered, long before the server's program knows. Another process accepts, so that each end has its own table of
+ * descriptors; only one of the two runs at a time. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +29,7 @@ static int listen_anywhere(int family, struct sockaddr_storage *address, socklen
 	return fd;
 }
 
-/* What the other process answers to a byte. */
+/* The other process's reply to a byte. */
 struct accepted {
 	int64_t ns;
 	int error; /* errno; 0: none */
@@ -89,7 +89,7 @@ static int measure(struct run *run) {
 	close(pair[1]);
 	close(listener);
 	int result = connect_all(run, (struct sockaddr *)&address, length, pair[0]);
-	run_end(run); /* all connections are closed at once now, which overflows queues */
+	run_end(run); /* all connections are now closed at once, which overflows queues */
 	close(pair[0]);
 	waitpid(child, NULL, 0);
 	return result;

@@ -1,4 +1,4 @@
-/* bind.c - socket(2), and bind(2) to a port that the kernel chooses, against the number of sockets that are bound.
+/* bind.c - measures socket(2), and bind(2) to a port that the kernel chooses, as the number of bound sockets grows.
  * After bindbench of Felix von Leitner's "Benchmarking BSD and Linux" (2003). */
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static int measure(struct run *run) {
 	if (!fd) return -1;
 	if (namespace_ports(&first, &last) == 0) {
 		unsigned ports = last - first + 1;
-		/* bind(2) looks for an odd port first, with SO_REUSEADDR in one half of the range first
-		 * (inet_csk_find_open_port()): when there is none left, each call searches that part in vain */
+		/* bind(2) looks for an odd port first; with SO_REUSEADDR, it does so in one half of the range first
+		 * (inet_csk_find_open_port()). When none is left, each call still searches that part. */
 		run_landmark(run, ports / (reuse ? 4 : 2), reuse ? "odd ports of half of the range" : "odd ports");
 		run_landmark(run, ports, "all ports");
 	}

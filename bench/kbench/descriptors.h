@@ -1,5 +1,5 @@
-/* descriptors.h - what socket.c and bind.c do on purpose: one low number is freed and taken again before each call, so
- * that the search for the lowest free one always has a way to go. */
+/* descriptors.h - for socket.c and bind.c: frees and reuses one low descriptor before each call, so that the search for
+ * the lowest free one always begins there. */
 #ifndef KBENCH_DESCRIPTORS_H
 #define KBENCH_DESCRIPTORS_H
 
@@ -11,9 +11,9 @@
 enum {
 	DESCRIPTORS_HOLE = 10,
 	DESCRIPTORS_HOLE_FROM = 50
-}; /* which socket, and from how many on: as bindbench has it */
+}; /* the index of that socket, and the number of sockets from which on this is done, as in bindbench */
 
-/* 0, or -1 with errno. */
+/* Closes a socket and makes a new one. Returns 0, or -1 with errno. */
 static inline int descriptors_renew(int *fd, int family, int type) {
 	if (close(*fd) == -1) return -1;
 	*fd = socket(family, type, 0);

@@ -1,6 +1,6 @@
-/* download.c - a large download from gatling on the loopback, megabyte by megabyte; alone, or beside another; of a file
- * in memory, on the disk, or scattered over the disk, as files are that came by BitTorrent. After
- * the "tput" of Felix von Leitner's "Benchmarking BSD and Linux" (2003). */
+/* download.c - measures a large download from gatling on the loopback, megabyte by megabyte, alone or beside another
+ * one. The file is in memory, on the disk, or scattered over the disk, like files that BitTorrent wrote. After the
+ * "tput" of Felix von Leitner's "Benchmarking BSD and Linux" (2003). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,18 +22,18 @@
 #include "bench/kbench/kbench.h"
 #include "bench/machine.h"
 
-/* ext4(5); in no header of the C library's or the kernel's. */
+/* ext4(5); neither the C library's headers nor the kernel's have it. */
 struct move_extent {
 	uint32_t reserved, donor_fd;
-	uint64_t orig_start, donor_start, len, moved_len; /* blocks */
+	uint64_t orig_start, donor_start, len, moved_len; /* in blocks */
 };
 #define EXT4_IOC_MOVE_EXT _IOWR('f', 15, struct move_extent)
 
 enum {
 	MEGABYTE = 1000000,
-	PIECE = 256 * 1024, /* of a scattered file */
+	PIECE = 256 * 1024, /* bytes; a scattered file consists of such pieces */
 	PIECE_BLOCKS = PIECE / 4096,
-	BUSY_MAX = 64, /* attempts in all */
+	BUSY_MAX = 64, /* attempts in total */
 	WAIT_S = 30,   /* for the server, at most */
 	BLOCK = 64 * 1024,
 	FILES = 2,
@@ -43,7 +43,7 @@ enum {
 
 /* --- the files --- */
 
-/* Not of one value, which some file systems would not write. */
+/* Writes random bytes, since some file systems would not store bytes of one value. */
 static int write_file(int fd, size_t length) {
 	static unsigned block[BLOCK / sizeof(unsigned)];
 	for (size_t i = 0; i < BLOCK / sizeof(unsigned); i++) block[i] = (unsigned)random();
@@ -55,20 +55,21 @@ static int write_file(int fd, size_t length) {
 	return fdatasync(fd);
 }
 
-/* Returns in how many pieces the file lies on the disk; 0: unknown. */
+/* Returns the number of pieces in which the file is on the disk, or 0 if it is not known. */
 static unsigned extents(int fd) {
 	struct fiemap map = {.fm_length = FIEMAP_MAX_OFFSET, .fm_flags = FIEMAP_FLAG_SYNC};
 	return ioctl(fd, FS_IOC_FIEMAP, &map) == -1 ? 0 : map.fm_mapped_extents;
 }
 
-/* What is in memory is in the way of a piece that is to be exchanged, and busy while it is written. */
+/* Writes a file to the disk and drops it from memory: otherwise its pieces cannot be exchanged (EBUSY). */
 static void forget_file(int fd) {
 	(void)fdatasync(fd);
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
-/* Exchanges the pieces of the file for those of another of its length, in random order: ext4 alone lets one choose
- * where the bytes lie (Documentation/filesystems/ext4/, EXT4_IOC_MOVE_EXT, e4defrag(8)). 0, or -1. */
+/* Exchanges the pieces of a file for those of another file of the same length, in random order. Only ext4 lets a
+ * program choose where bytes are stored (Documentation/filesystems/ext4/, EXT4_IOC_MOVE_EXT, e4defrag(8)). Returns 0 or
+ * -1. */
 static int scatter(int fd, int donor, unsigned pieces) {
 	unsigned *order = calloc(pieces, sizeof *order), busy = 0;
 	int result = order ? 0 : -1;
@@ -106,20 +107,20 @@ static int make_scattered(struct run *run, int fd, const char *path, size_t leng
 	return result;
 }
 
-/* Whether most of the file is out of memory. */
+/* Drops a file from memory. Returns whether most of it was gone. */
 static bool forget(int fd, size_t length) {
 	unsigned asked = 0, there = 0;
 	char byte;
 	struct iovec part = {.iov_base = &byte, .iov_len = 1};
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	/* from the end: what is asked for has the kernel read ahead */
+	/* from the end, since reading makes the kernel read ahead */
 	for (size_t at = length; at > MEGABYTE; at -= MEGABYTE, asked++)
 		there += preadv2(fd, &part, 1, (off_t)(at - 1), RWF_NOWAIT) == 1 || errno != EAGAIN;
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	return there * 2 <= asked;
 }
 
-/* A file of so many megabytes. 0, or -1 after run_stop() or run_skip(). */
+/* Makes a file of run->count megabytes. Returns 0, or -1 after run_stop() or run_skip(). */
 static int make_file(struct run *run, const char *path) {
 	size_t length = ((size_t)run->count * MEGABYTE / PIECE + 1) * PIECE;
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -137,7 +138,7 @@ static int make_file(struct run *run, const char *path) {
 
 /* --- the server --- */
 
-/* The gatling that was built with this program, or installed beside it. */
+/* Writes to path the server of the options, or the gatling that was built with this program or installed beside it. */
 static void find_server(const struct run_settings *s, char *path) {
 	static const char *const places[] = {"/../gatling", "/gatling"};
 	if (s->server) {
@@ -153,8 +154,8 @@ static void find_server(const struct run_settings *s, char *path) {
 	}
 }
 
-/* Starts it for the directory; its port, or -1: the text, SAID_MAX bytes, has what it said, or with *pid -1 the call
- * that failed, with errno. */
+/* Starts the server for a directory. Returns its port, or -1. Then text (SAID_MAX bytes) holds its messages; if *pid is
+ * -1, the call that failed, with errno. */
 static int start_server(const char *program, const char *directory, pid_t *pid, char *text) {
 	int words[2], port = -1;
 	*pid = -1;
@@ -162,7 +163,7 @@ static int start_server(const char *program, const char *directory, pid_t *pid, 
 	if (pipe(words) == -1) return -1;
 	snprintf(text, SAID_MAX, "fork");
 	*pid = fork();
-	if (*pid == -1) return -1; /* the run ends, and with it the pipe */
+	if (*pid == -1) return -1; /* the pipe is closed when the run ends */
 	*text = '\0';
 	if (*pid == 0) {
 		run_child();
@@ -182,7 +183,7 @@ static int start_server(const char *program, const char *directory, pid_t *pid, 
 		if (at && strchr(at + strlen("http://127.0.0.1:"), '/'))
 			port = (int)strtol(at + strlen("http://127.0.0.1:"), NULL, 10);
 	}
-	return port; /* the pipe stays: it may have more to say */
+	return port; /* the pipe remains open for further messages */
 }
 
 static const char *last_line(char *text) {
@@ -194,7 +195,7 @@ static const char *last_line(char *text) {
 
 /* --- the downloads --- */
 
-/* Asks for a file and reads the head; the descriptor, or -1 with errno. */
+/* Requests a file and reads the head. Returns the descriptor, or -1 with errno. */
 static int request(int port, const char *name) {
 	char text[HEAD_MAX];
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -214,7 +215,7 @@ static int request(int port, const char *name) {
 	return -1;
 }
 
-/* Reads megabytes, and keeps at which rate each came if it is asked to. 0, or -1 with errno. */
+/* Reads run->count megabytes. keep: keeps the rate of each. Returns 0, or -1 with errno. */
 static int download(struct run *run, int fd, bool keep) {
 	static char block[BLOCK];
 	int64_t start = machine_clock_ns(), before = start;
@@ -240,7 +241,7 @@ static int download(struct run *run, int fd, bool keep) {
 	return 0;
 }
 
-/* Downloads the other file again and again. */
+/* Starts a process that downloads the other file again and again. Returns its ID, or -1. */
 static pid_t start_competitor(struct run *run, int port) {
 	pid_t pid = fork();
 	if (pid) return pid;

@@ -1,5 +1,5 @@
-/* elsewhere.c - in place of what is of Linux alone: network namespaces, and files whose place in memory and on the disk
- * is known. These benchmarks say so, and the others run without. */
+/* elsewhere.c - for systems other than Linux: stands in for network namespaces, and for files whose place in memory and
+ * on the disk is known. Benchmarks that need these are skipped; the others run without them. */
 #include <errno.h>
 #include <limits.h>
 
@@ -33,7 +33,7 @@ const struct link_kind *link_kind_of(const char *name) { return (const struct li
 const char *link_name(const struct link_kind *kind) { return (const char *)kind; }
 const char *link_names(void) { return "(on Linux alone)"; }
 
-/* They take all options that they have there. */
+/* They accept all options of the same benchmarks on Linux. */
 #define ELSEWHERE                                                                                                      \
 	.how = "On Linux alone.", .n = "steps", .columns = {"received_mbit_s"}, .count = 30, .options = UINT_MAX,          \
 	.streams_max = UINT_MAX, .measure = skip

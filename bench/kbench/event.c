@@ -1,6 +1,5 @@
-/* event.c - what one event costs against the number of descriptors that are watched and idle, with the mechanism that
- * the program is built with: from the start of the wait until the byte has been read and the descriptor waited for
- * again. */
+/* event.c - measures one event as the number of idle, watched descriptors grows, with the mechanism that the program
+ * was built with: from the start of the wait until the byte has been read and the descriptor is waited for again. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,7 +11,7 @@
 
 enum { WAIT_MS = 1000 };
 
-/* Adopts a descriptor that has nothing to read. */
+/* Adopts a descriptor that has nothing to read, and waits for it. */
 static int watch(io_loop *loop, int fd) {
 	static char cookie;
 	if (io_fd(loop, fd, &cookie) == -1) return -1;
@@ -20,10 +19,10 @@ static int watch(io_loop *loop, int fd) {
 	return io_wantread(loop, fd);
 }
 
-/* A byte comes in at fd. Its cost, or -1 with errno. */
+/* Writes a byte to writer, which arrives at fd. Returns how long the event took, or -1 with errno. */
 static int64_t take_event(io_loop *loop, int writer, int fd) {
 	char byte;
-	if (io_wait(loop, 0) == -1 || write(writer, "", 1) != 1) return -1; /* mechanisms that save up changes make them */
+	if (io_wait(loop, 0) == -1 || write(writer, "", 1) != 1) return -1; /* applies changes that were deferred */
 	int64_t before = machine_clock_ns();
 	for (int ready = -1; ready != fd;) {
 		if (io_wait(loop, WAIT_MS) == -1) return -1;
@@ -33,11 +32,11 @@ static int64_t take_event(io_loop *loop, int writer, int fd) {
 		if (machine_clock_ns() - before > (int64_t)WAIT_MS * 1000000) return -1;
 	}
 	if (io_tryread(loop, fd, &byte, 1) != 1) return -1;
-	(void)io_tryread(loop, fd, &byte, 1); /* EAGAIN */
+	(void)io_tryread(loop, fd, &byte, 1); /* it returns EAGAIN */
 	return machine_clock_ns() - before;
 }
 
-/* The pair whose first end is watched. 0, or -1 with errno. */
+/* Makes a pair of sockets and watches the first one. Returns 0, or -1 with errno. */
 static int watch_pair(io_loop *loop, int pair[2]) {
 	return platform_socketpair(pair) == -1 ? -1 : watch(loop, pair[0]);
 }
@@ -47,10 +46,10 @@ static int measure_with(struct run *run, io_loop *loop) {
 	bool first = run_kind(run, "first");
 	if (watch_pair(loop, pair) == -1) return run_stop(run, "socketpair", 0);
 	for (unsigned n = 0; n < run->count; n++) {
-		int idle = n ? platform_socket(AF_INET, SOCK_DGRAM, true) : -1; /* at first there is none */
+		int idle = n ? platform_socket(AF_INET, SOCK_DGRAM, true) : -1; /* for n = 0 there is none */
 		if (n && idle == -1) return run_stop(run, "socket", n);
 		if (n && watch(loop, idle) == -1) return run_stop(run, "io_wantread", n);
-		if (!first) { /* behind all others, again */
+		if (!first) { /* added again, after all others */
 			io_close(loop, pair[0]);
 			close(pair[1]);
 			if (watch_pair(loop, pair) == -1) return run_stop(run, "socketpair", n);

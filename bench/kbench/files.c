@@ -1,4 +1,4 @@
-/* files.c - opening, mapping and touching many small files that are in memory, all of which stay open. After
+/* files.c - measures opening, mapping and touching many small files that are in memory; all of them stay open. After
  * manymapbench of Felix von Leitner's "Benchmarking BSD and Linux" (2003). */
 #include <errno.h>
 #include <fcntl.h>

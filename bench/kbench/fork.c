@@ -1,7 +1,7 @@
-/* fork.c - from fork(2), or what stands in its place, until the first byte from the child, against the number of
- * children that are alive; then ending them, one by one, first come first. After forkbench of Felix von Leitner's
- * "Benchmarking BSD and Linux" (2003): run by the program that is linked statically it shows what dynamic linking
- * costs. */
+/* fork.c - measures the time from fork(2), or what replaces it, to the first byte from the child, as the number of
+ * children grows; then the time to end each child, in the order in which they were started. After forkbench of Felix
+ * von Leitner's "Benchmarking BSD and Linux" (2003). Run with the statically linked program, it shows what dynamic
+ * linking costs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,10 +22,10 @@ extern char **environ;
 struct child {
 	pid_t pid;
 	pthread_t thread;
-	pthread_mutex_t release; /* what a thread waits for */
+	pthread_mutex_t release; /* the thread waits for it */
 };
 
-/* What every child does: says that it is there, and waits to be ended. */
+/* Runs a child: it writes a byte, and waits until it is killed. */
 __attribute__((noreturn)) static void be_child(int out) {
 	run_child();
 	if (write(out, "", 1) != 1) _exit(1);
@@ -46,7 +46,7 @@ static void *be_thread(void *argument) {
 }
 
 static int start_thread(struct child *child, int out) {
-	static struct thread_start told; /* until its byte has come, which is before the next is started */
+	static struct thread_start told; /* read by the thread before its byte comes; the next thread starts only then */
 	pthread_attr_t attributes;
 	pthread_mutex_init(&child->release, NULL);
 	pthread_mutex_lock(&child->release);
@@ -85,8 +85,8 @@ static int start(const struct run *run, struct child *child, int out) {
 	return start_forked(child, out, run_kind(run, "exec"));
 }
 
-/* Starts a child and waits for its byte: 0, or the errno of the exec that failed. Returns 0, or the errno that kept it
- * from running. */
+/* Starts a child and reads its byte, which is 0, or the errno of a failed exec. Returns 0, or the errno that kept the
+ * child from running. */
 static int start_timed(const struct run *run, struct child *child, const int channel[2], int64_t *start_ns) {
 	unsigned char why;
 	int64_t before = machine_clock_ns();
@@ -97,7 +97,8 @@ static int start_timed(const struct run *run, struct child *child, const int cha
 	return got == 1 ? why : ECHILD;
 }
 
-/* Starts children up to the limit or an interruption; how many, and in *error the errno that ended it, or 0. */
+/* Starts children up to the limit or an interruption. Returns how many. Sets *error to the errno of the failure, or 0.
+ */
 static unsigned start_all(struct run *run, struct child *child, int64_t *start_ns, int *error) {
 	int channel[2];
 	*error = platform_pipe(channel) == -1 ? errno : 0;
@@ -127,7 +128,7 @@ static int measure(struct run *run) {
 	int64_t *end_ns = run_memory(run, run->count, sizeof *end_ns);
 	if (!child || !start_ns || !end_ns) return -1;
 	int error;
-	run_ends_itself(run); /* a point lacks its end_ns until the child has been ended */
+	run_ends_itself(run); /* a point has no end_ns until its child has ended */
 	unsigned count = start_all(run, child, start_ns, &error);
 	for (unsigned n = 0; n < count; n++) end_ns[count - 1 - n] = end(run, &child[n]);
 	for (unsigned n = 0; n < count; n++) run_point(run, n, (int64_t[]){start_ns[n], end_ns[n]});

@@ -1,4 +1,4 @@
-/* forward.c - throughput of a router: a third network namespace between the two of stream.c. */
+/* forward.c - measures the throughput of a router: a third network namespace between the two of stream.c. */
 #include "bench/kbench/stream.h"
 
 static int measure(struct run *run) { return stream_measure(run, NET_ROUTED); }

@@ -13,8 +13,8 @@ enum { LINE_LENGTH_MAX = 256, INTERVAL_MS = 100, PARTS = 10 };
 
 bool iperf3_found(void) { return system("command -v iperf3 >/dev/null") == 0; }
 
-/* Returns the bytes of a line "[ID] FROM-TO sec N MBytes K Kbits/sec"; 0: it is another. Of several streams their sum
- * counts. */
+/* Returns the bytes that a line "[ID] FROM-TO sec N MBytes K Kbits/sec" reports, or 0 for other lines. With several
+ * streams, only the line with their sum counts. */
 static uint64_t bytes_of(const struct net *net, const char *line) {
 	const char *id = strchr(line, '['), *rate = strstr(line, "Bytes");
 	char *dash, *end;
@@ -26,7 +26,7 @@ static uint64_t bytes_of(const struct net *net, const char *line) {
 	return (uint64_t)(kilobits * 1000 / 8 * (to - from));
 }
 
-/* Starts iperf3, which ends with this process. out: where it writes to. false: it cannot be started. */
+/* Starts iperf3, which ends with this process, and writes to out. Returns false if it cannot be started. */
 static bool start(char *const *words, int out) {
 	const pid_t child = fork();
 	if (child != 0) return child != -1;
@@ -37,7 +37,8 @@ static bool start(char *const *words, int out) {
 	_exit(127);
 }
 
-/* Counts the bytes of an interval over the next one, bit by bit: else a step would have those of two, another none. */
+/* Spreads the bytes of an interval over the next one; otherwise some steps would get those of two intervals, and others
+ * none. */
 static void count(struct net *net, uint64_t bytes) {
 	const struct timespec pause_time = {.tv_nsec = INTERVAL_MS * 1000000 / PARTS};
 	for (int i = 0; i < PARTS && bytes; i++) {
@@ -71,13 +72,13 @@ void iperf3_send(struct net *net, unsigned number) {
 	char to[INET6_ADDRSTRLEN], port[8], seconds[8], streams[8];
 	char *const words[] = {"iperf3", "-c", to, "-p", port, "-t", seconds, "-P", streams, NULL};
 	const bool six = net->receiver.any.sa_family == AF_INET6;
-	if (number > 0) return; /* it sends all of the streams */
+	if (number > 0) return; /* one process sends all streams */
 	inet_ntop(net->receiver.any.sa_family, six ? (void *)&net->receiver.v6.sin6_addr : &net->receiver.v4.sin_addr, to,
 			  sizeof to);
 	snprintf(port, sizeof port, "%d", NET_PORT);
 	snprintf(seconds, sizeof seconds, "%d", RUN_S);
 	snprintf(streams, sizeof streams, "%u", net->settings->streams);
 	const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (nowhere == -1 || !start(words, nowhere)) return; /* then nothing is received, which is said */
+	if (nowhere == -1 || !start(words, nowhere)) return; /* nothing is received then, which is reported */
 	while (true) pause();                                /* the child would end with this thread */
 }

@@ -1,13 +1,13 @@
-/* iperf3.h - iperf3(1) in place of this program's own sender and receiver: a check of both. */
+/* iperf3.h - uses iperf3(1) instead of this program's own sender and receiver, to check them. */
 #ifndef KBENCH_IPERF3_H
 #define KBENCH_IPERF3_H
 
 #include "bench/kbench/net.h"
 
-/* Whether there is such a program. */
+/* Returns whether the program is installed. */
 bool iperf3_found(void);
 
-/* What net_run() takes: the receiver counts what iperf3 says that it has received, ten times a second. */
+/* For net_run(). The receiver counts the bytes that iperf3 reports ten times a second. */
 net_part iperf3_receiver;
 net_stream iperf3_send;
 

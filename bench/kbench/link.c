@@ -1,5 +1,5 @@
-/* link.c - see link.h. A pair of veth(4) is made as wireN; an interface that is to lie over it has the addresses
- * 10.78.N.E to send from and to. */
+/* link.c - see link.h. A pair of veth(4) is first named wireN. If another interface is to lie over it, it gets the
+ * addresses 10.78.N.E. */
 #include "bench/kbench/link.h"
 
 #include <linux/ethtool.h>
@@ -22,14 +22,14 @@ enum { COMMAND_LENGTH_MAX = 1024, READY_MS = 5000, WIREGUARD_PORT = 51820 };
 
 static const struct link_kind {
 	const char *name;
-	const char *lines; /* for ip(8), of the link, this end and the other one: makes linkN */
-	uint32_t setting;  /* of ethtool(8), which gets this value; 0: none */
+	const char *lines; /* for ip(8), with numbers of the link and of its ends: makes linkN */
+	uint32_t setting;  /* of ethtool(8), set to value; 0: none */
 	uint32_t value;
 } kinds[] = {
 	{"veth", RENAME, 0, 0},
 	{"jumbo", RENAME "link set link%1$d mtu 9000\n", 0, 0},
 	{"no-tso", RENAME, ETHTOOL_STSO, 0},
-	{"gro", RENAME, ETHTOOL_SGRO, 1}, /* veth(4) begins without */
+	{"gro", RENAME, ETHTOOL_SGRO, 1}, /* off by default in veth(4) */
 	{"no-checksum", RENAME, ETHTOOL_STXCSUM, 0},
 	{"bridge", "link add link%1$d type bridge\nlink set wire%1$d master link%1$d up\n", 0, 0},
 	{"vlan", "link set wire%1$d up\nlink add link wire%1$d name link%1$d type vlan id 77\n", 0, 0},
@@ -40,7 +40,7 @@ static const struct link_kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* For nothing but this: everybody has them. */
+/* Keys for these benchmarks only; they are public. */
 static const char *const private_key[] = {"yEZLl7uvhK7qW1xhkKvL+w5FyGzst0LQHehBA+A/P9c=",
 										  "XgvXEy8ebtsg14BWM/iwVtJN/Wx4JfCjwOeiiMINuiY="};
 static const char *const public_key[] = {"iMBg1cWFHLYVjumo+5++lACZpATAk3cK9DmeudpLJ3I=",
@@ -62,7 +62,7 @@ const char *link_names(void) {
 const char *link_name(const struct link_kind *kind) { return kind->name; }
 bool link_plain(const struct link_kind *kind) { return kind == kinds; }
 
-/* Has a program do what the text says, in this namespace. 0, or -1. */
+/* Runs a program in this namespace, with text as its input. Returns 0 or -1. */
 static int feed(const char *program, const char *text) {
 	FILE *out = popen(program, "w");
 	if (!out) return -1;
@@ -119,7 +119,7 @@ int link_route(int link, int end, int other) {
 			  link, 3 - end);
 }
 
-/* The kernel takes up to a second to notice, and IPv6 waits for that. */
+/* The kernel takes up to a second to notice that a link is up, and IPv6 waits for that. */
 void link_await(int link) {
 	const struct timespec pause_time = {.tv_nsec = 1000000};
 	struct ifreq request = {0};

@@ -1,4 +1,4 @@
-/* main.c - kbench: what the kernel's services cost against how much is there already. See gatling-kbench(1). */
+/* main.c - kbench: measures services of the kernel as the number of objects in use grows. See gatling-kbench(1). */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include "bench/usage.h"
 #include "io/io.h"
 
-#define SIZE_OF_FRAME UINT_MAX /* a datagram that fills an Ethernet frame, of either family */
+#define SIZE_OF_FRAME UINT_MAX /* stands for a payload that fills an Ethernet frame, of either family */
 
 enum {
 	COUNT_MAX = 1000000,
@@ -23,7 +23,7 @@ enum {
 	RUNS_MAX = 1000,
 	SOURCES_MAX = 250,
 	PORT_MAX = 65535,
-	DATAGRAM = 1472, /* of payload: a full Ethernet frame */
+	DATAGRAM = 1472, /* the payload that fills an Ethernet frame */
 	DATAGRAM6 = 1452,
 	DATAGRAM_MAX = 65487,
 	WIDTH = 80 /* of a terminal */
@@ -49,7 +49,7 @@ enum {
 
 static const struct known_option {
 	struct option option;
-	unsigned of; /* which benchmarks have it; 0: all */
+	unsigned of; /* the set of benchmarks that have it; 0: all */
 	const char *help;
 } known_options[] = {
 	{{"count", required_argument, NULL, 'n'}, 0, "-n, --count N       how far n goes"},
@@ -82,7 +82,7 @@ static const struct known_option {
 };
 enum { KNOWN_OPTIONS = sizeof known_options / sizeof *known_options };
 
-/* Its kinds, as "a, b". */
+/* Returns the kinds of a benchmark as "a, b". */
 static const char *kinds_of(const struct benchmark *b) {
 	static char text[128];
 	size_t n = 0;
@@ -138,7 +138,8 @@ static void parse_ports(struct run_settings *s, char *text) {
 	s->port_last = (unsigned)usage_whole_number("--ports", dash + 1, s->port_first, PORT_MAX);
 }
 
-/* Refuses a path that may not be used in that mode of access(2), or is not a directory as expected. */
+/* Refuses a path that does not allow that mode of access(2), or that should be a directory and is not, or the other way
+ * round. */
 static void check_path(const char *takes, const char *path, int mode, bool directory) {
 	struct stat status;
 	int error = 0;
@@ -167,7 +168,7 @@ static void parse_option(const struct benchmark *b, struct run_settings *s, int 
 	}
 }
 
-/* false: --help. */
+/* Parses the options. Returns false for --help. */
 static bool parse(const struct benchmark *b, struct run_settings *s, int argc, char **argv) {
 	struct option options[KNOWN_OPTIONS + 1] = {0};
 	for (int i = 0, n = 0; i < KNOWN_OPTIONS; i++)

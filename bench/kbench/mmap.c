@@ -1,5 +1,6 @@
-/* mmap.c - mapping every other page of a file, each on its own, then touching each: neighbours would be joined into one
- * mapping. After mmapbench of Felix von Leitner's "Benchmarking BSD and Linux" (2003). */
+/* mmap.c - measures mapping every other page of a file, each by itself, since the kernel would merge neighbours into
+ * one mapping; then touching each of them. After mmapbench of Felix von Leitner's "Benchmarking BSD and Linux" (2003).
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 enum { STRIDE = 2, BLOCK = 1 << 20 };
 
-/* A file without a name, of that length and in memory. -1 with errno. */
+/* Makes a file of that length, without a name; it is then in memory. Returns its descriptor, or -1 with errno. */
 static int make_file(const char *directory, off_t length) {
 	static char block[BLOCK];
 	char name[PATH_MAX];
@@ -44,7 +45,7 @@ static int measure(struct run *run) {
 	unsigned count = 0, limit;
 	if (namespace_read_numbers("/proc/sys/vm/max_map_count", &limit, 1)) run_landmark(run, limit, "vm.max_map_count");
 	int error = 0;
-	run_ends_itself(run); /* a point lacks its touch_ns until all are mapped */
+	run_ends_itself(run); /* a point has no touch_ns until all pages are mapped */
 	run_begin();
 	for (; count < run->count && !error && !run_interrupted(run); count++) {
 		int64_t before = machine_clock_ns();

@@ -1,5 +1,5 @@
-/* namespace.c - see kbench.h. In a namespace of its own a benchmark finds no connections, no TIME_WAITs and no settings
- * of others, and leaves none. */
+/* namespace.c - see kbench.h. In its own namespace, a benchmark finds no connections, TIME_WAITs or settings of others,
+ * and leaves none behind. */
 #include <net/if.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -21,21 +21,21 @@
 
 enum { READY_MS = 5000, STREAM_PORTS = 100 };
 
-/* The processes of the others, and the pipes by which they are told to go on: only one way at a time. */
+/* The other processes, and the pipes that tell them to continue, one for each direction. */
 static struct other {
 	pid_t pid;
 	int tell, hear;
 } others[2];
 static int other_count;
 
-/* Says a word to another process, or hears it: 0, or -1. */
+/* Send a byte to another process, or wait for one. Return 0 or -1. */
 static int say(int fd) { return write(fd, "", 1) == 1 ? 0 : -1; }
 static int hear(int fd) {
 	char byte;
 	return read(fd, &byte, 1) == 1 ? 0 : -1;
 }
 
-/* 0, or -1: also where there is no such setting. */
+/* Writes a setting. Returns 0, or -1, also if there is no such setting. */
 static int set(const char *setting, const char *value) {
 	FILE *out = fopen(setting, "w");
 	if (!out) return -1;
@@ -43,12 +43,12 @@ static int set(const char *setting, const char *value) {
 	return fclose(out);
 }
 
-/* Addresses of links to come may be used at once: a router asks for its neighbours from that of the link's own, which
- * else is looked for elsewhere for a second or two first (RFC 4862, section 5.4). */
+/* Makes addresses of links that are added later usable at once. Otherwise duplicate address detection takes a second or
+ * two (RFC 4862, section 5.4), and a router cannot ask for its neighbours from the link's own address. */
 static void trust_addresses(void) { (void)set("/proc/sys/net/ipv6/conf/default/accept_dad", "0"); }
 
-/* The addresses of a link's ends are 10.77.LINK.1 and .2, fd77:LINK::1 and ::2; of none, on the loopback, they differ
- * in their port. */
+/* Returns the address of an end of a link: 10.77.LINK.1 or .2, fd77:LINK::1 or ::2. Without a link (below 0), on the
+ * loopback, the ports differ instead. */
 static union net_address address_of(int family, int link, int end, socklen_t *length) {
 	union net_address address = {.any.sa_family = (sa_family_t)family};
 	char text[64];
@@ -67,13 +67,13 @@ static union net_address address_of(int family, int link, int end, socklen_t *le
 	return address;
 }
 
-/* Sets this end of a link up; other: what lies behind the other end, -1: nothing. */
+/* Sets up this end of a link. other: the link behind the other end, or -1. */
 static int set_up_end(const struct net *net, int link, int end, int other) {
 	if (link_set_up(net->settings->link, link, end) == -1) return -1;
 	return other < 0 ? 0 : link_route(link, end, other);
 }
 
-/* What every other process does first: it waits for its links in a namespace of its own, sets them up, and starts. */
+/* Begins every other process: waits for its links in its own namespace, sets them up, and starts part. */
 static int be_other(struct net *net, enum net_path path, bool last, int tell, int hear_from, net_part *part) {
 	bool middle = path != NET_DIRECT && !last;
 	signal(SIGPIPE, SIG_IGN);
@@ -121,7 +121,7 @@ static int wait_ready(const struct net *net, unsigned count) {
 	return -1;
 }
 
-/* Starts the others and joins them with links. 0, or -1: not here. */
+/* Starts the other processes and connects them by links. Returns 0, or -1 if this is impossible here. */
 static int join(struct net *net, enum net_path path, net_part *receiver, net_part *middle) {
 	bool three = path != NET_DIRECT;
 	other_count = 0;
@@ -130,7 +130,7 @@ static int join(struct net *net, enum net_path path, net_part *receiver, net_par
 	if (three && !(net->loopback && path == NET_ROUTED) && start_other(net, path, false, middle) == -1) return -1;
 	if (!net->loopback && (link_make(0, others[three].pid) == -1 || set_up_end(net, 0, 1, three ? 1 : -1) == -1))
 		return -1;
-	for (int i = other_count - 1; i >= 0; i--) /* the middle makes the link of the last */
+	for (int i = other_count - 1; i >= 0; i--) /* the middle one makes the last one's link */
 		if (say(others[i].tell) == -1 || hear(others[i].hear) == -1) return -1;
 	return 0;
 }
@@ -182,7 +182,8 @@ static int begin(struct net *net, struct run *run, enum net_path path, bool data
 	return run_stop(run, "waiting for the receiver", 0);
 }
 
-/* Datagrams that were received, or packets that have left this namespace: not counted again on what is below a link. */
+/* Returns the datagrams that were received, or the packets that left this namespace, without counting them again on the
+ * interface below a link. */
 static uint64_t packets(const struct net *net) {
 	char line[512];
 	uint64_t sum = 0;
@@ -199,7 +200,7 @@ static uint64_t packets(const struct net *net) {
 	return sum;
 }
 
-/* Nanoseconds that all processors were busy. */
+/* Returns how long all processors were busy, in ns. */
 static int64_t busy_ns(void) {
 	uint64_t tick[COUNTERS_TICKS], busy = 0;
 	counters_ticks(tick);
@@ -208,13 +209,13 @@ static int64_t busy_ns(void) {
 	return (int64_t)busy * 1000000000 / sysconf(_SC_CLK_TCK);
 }
 
-/* Nanoseconds for each megabyte; of empty datagrams, for a million of them; if nothing came, all. */
+/* Returns the ns for a megabyte, or for a million datagrams if they were empty; if nothing came, all of them. */
 static int64_t per_megabyte(int64_t ns, uint64_t bytes, uint64_t datagrams) {
 	const double units = bytes ? (double)bytes : datagrams ? (double)datagrams : 1e6;
 	return ns > 0 ? (int64_t)((double)ns * 1e6 / units) + 1 : 1;
 }
 
-/* Waits until something has come, for a while. */
+/* Waits for the first bytes or datagrams, for at most READY_MS. */
 static void await_first(const struct net_counters *c) {
 	const struct timespec pause_time = {.tv_nsec = 1000000};
 	for (int ms = 0; ms < READY_MS && !atomic_load(&c->received) && !atomic_load(&c->datagrams); ms++)
@@ -265,7 +266,7 @@ int net_listen(const union net_address *at, socklen_t length) {
 }
 
 union net_address net_port_of(const union net_address *address, unsigned number) {
-	union net_address own = *address; /* sin_port and sin6_port are at the same place */
+	union net_address own = *address; /* sin_port and sin6_port have the same offset */
 	own.v4.sin_port = htons((uint16_t)(ntohs(own.v4.sin_port) + STREAM_PORTS + number));
 	return own;
 }
@@ -305,7 +306,7 @@ int net_threads(struct net *net, net_stream *stream) {
 	return 0;
 }
 
-static int receiver_listens; /* of the receiver's process */
+static int receiver_listens; /* used by the receiver's process */
 
 static void receive(struct net *net, unsigned number) {
 	(void)number;
@@ -323,7 +324,7 @@ void net_receiver(struct net *net) {
 
 int net_run(struct run *run, enum net_path path, bool datagrams, net_part *receiver, net_part *middle,
 			net_stream *sender) {
-	static struct net net; /* threads that send may look at it until the process ends */
+	static struct net net; /* static, since sending threads may use it until the process ends */
 	if (begin(&net, run, path, datagrams, receiver, middle) == -1) return -1;
 	int result = net_threads(&net, sender) == -1 ? run_stop(run, "thread", 0) : measure(&net, run);
 	run_end(run);

@@ -1,5 +1,5 @@
-/* relay.c - throughput of a process that forwards bytes from one connection to another, by copying (read(2), write(2))
- * or by splice(2), with which the bytes stay in the kernel; and the processor time of that process. */
+/* relay.c - measures the throughput and the processor time of a process that forwards bytes from one connection to
+ * another, either by copying them (read(2), write(2)) or by splice(2), so that they stay in the kernel. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 
 enum { PIPE = 1024 * 1024 };
 
-static int listener; /* of the relay's process */
+static int listener; /* used by the relay's process */
 
-/* Hands on what there is. false: an end is gone. */
+/* Forwards the bytes that have come. Returns false if an end has been closed. */
 static bool copy(int from, int to, char *block) {
 	ssize_t n = read(from, block, NET_BLOCK);
 	for (ssize_t at = 0, m; at < n; at += m)

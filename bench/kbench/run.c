@@ -1,5 +1,6 @@
-/* run.c - see kbench.h. Each run is a process of its own, so that all begin alike and a limit that one meets ends with
- * it. It stores its points in shared memory that was touched before, and writes nothing while it measures. */
+/* run.c - see kbench.h. Each run is a process of its own, so that all runs begin alike, and a limit that one reaches
+ * does not affect the next. It stores its points in shared memory that was touched before, and writes nothing while it
+ * measures. */
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
@@ -33,16 +34,16 @@ enum outcome { OUTCOME_DIED, OUTCOME_DONE, OUTCOME_LIMIT, OUTCOME_FAILED, OUTCOM
 
 struct run_record {
 	enum outcome outcome;
-	char words[KBENCH_WORDS_MAX]; /* why it ended early */
+	char words[KBENCH_WORDS_MAX]; /* the reason why it ended early */
 	bool own_namespace, ended;
 	volatile sig_atomic_t ends_itself, interrupted; /* see run_ends_itself() */
 	unsigned client_percent;                        /* see run_client() */
 	struct counters before, moved;
 	char note[128];           /* "key<TAB>value" */
-	char directory[PATH_MAX]; /* of run_directory(); empty: none */
+	char directory[PATH_MAX]; /* made by run_directory(); empty: none */
 	unsigned landmarks;
 	struct landmark landmark[LANDMARKS_MAX];
-	unsigned columns, every; /* n's between those that are kept */
+	unsigned columns, every; /* the distance of n between kept points */
 	size_t points, capacity;
 	struct point point[];
 };
@@ -97,7 +98,7 @@ bool run_kind(const struct run *run, const char *kind) {
 	return run->settings->kind && strcmp(run->settings->kind, kind) == 0;
 }
 
-/* The limit that the error of a call means; NULL: none. */
+/* Returns the name of the limit for the error of a call, or NULL. */
 static const char *limit_of(const char *call, int error) {
 	switch (error) {
 	case EMFILE: return "RLIMIT_NOFILE";
@@ -182,7 +183,7 @@ static void measure(const struct benchmark *b, struct run *run) {
 static volatile sig_atomic_t measuring; /* the process of the run; 0: none */
 static struct run_record *shared;       /* with that process */
 
-/* A signal ends the run, or has it end, and what it has measured is printed. */
+/* Ends the run, or makes it end; the results so far are printed. */
 static void interrupt(int number) {
 	const int error = errno;
 	const bool later = interrupt_is_later();
@@ -192,7 +193,7 @@ static void interrupt(int number) {
 	errno = error;
 }
 
-/* The signals that interrupt, but for those that are ignored, as by nohup(1). */
+/* Catches the signals that interrupt, except ignored ones, as with nohup(1). Returns those it catches. */
 static sigset_t catch_signals(void) {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction before, catch = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
@@ -217,7 +218,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 	return 0;
 }
 
-/* Removes what run_directory() has made. */
+/* Removes the directory of run_directory() with its files. */
 static void remove_directory(char *path) {
 	if (*path) (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	*path = '\0';
@@ -259,15 +260,16 @@ static void measure_in_process(const struct benchmark *b, struct run *run, const
 	if (begun) {
 		siginfo_t ended;
 		(void)waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT);
-		measuring = 0; /* before its number may be that of another */
+		measuring = 0; /* before another process can get its ID */
 		waitpid(child, &status, 0);
-		(void)kill(-child, SIGKILL); /* what it has left */
+		(void)kill(-child, SIGKILL); /* processes that it has left behind */
 		remove_directory(r->directory);
 	}
 	if (r->outcome == OUTCOME_DIED) say_why(r->words, status);
 }
 
-/* As for httpbench, without what only a load generator has. words: KBENCH_WORDS_MAX bytes, why. */
+/* Returns a verdict like those of httpbench, without those for load generators only. words: the reason,
+ * KBENCH_WORDS_MAX bytes. */
 static const char *verdict_of(const struct run_record *r, char *words) {
 	snprintf(words, KBENCH_WORDS_MAX, "%s", r->words);
 	if (r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED) return "FAIL";
@@ -315,7 +317,7 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 		fprintf(stderr, "kbench: no memory for %u points\n", s->count);
 		return 1;
 	}
-	memset(r, 0, size); /* so that its pages are there */
+	memset(r, 0, size); /* allocates its pages */
 	shared = r;
 	const sigset_t caught = catch_signals();
 	r->capacity = s->count;

@@ -1,5 +1,5 @@
-/* socket.c - socket(2) against the number of sockets that are open; with bind.c after bindbench of Felix von Leitner's
- * "Benchmarking BSD and Linux" (2003). */
+/* socket.c - measures socket(2) as the number of open sockets grows. Like bind.c, after bindbench of Felix von
+ * Leitner's "Benchmarking BSD and Linux" (2003). */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-/* stream.c - throughput: TCP, one stream or several; datagrams of one size; multicast to a group of receivers. As in
- * OpenBSD's network performance tests only what arrives counts: a sender knows only what it has passed to the kernel.
- */
+/* stream.c - measures throughput: TCP, in one stream or several; datagrams of one size; multicast to a group of
+ * receivers. As in OpenBSD's network performance tests, only what arrives counts: a sender only knows what it has
+ * passed to the kernel. */
 #include "bench/kbench/stream.h"
 
 #include <arpa/inet.h>
@@ -15,8 +15,8 @@
 
 enum { BUFFER = 4 * 1024 * 1024, HOPS = 4 };
 
-#define GROUP "239.77.0.1" /* of the scope of an organization, RFC 2365 */
-#define GROUP6 "ff18::77"  /* the same, RFC 7346 */
+#define GROUP "239.77.0.1" /* organization-local scope, RFC 2365 */
+#define GROUP6 "ff18::77"  /* the same scope, RFC 7346 */
 
 static void tcp_send(struct net *net, unsigned number) {
 	(void)number;
@@ -34,7 +34,7 @@ static union net_address group_of(const struct net *net) {
 	return group;
 }
 
-/* The interface of a multicast socket, for joining or for sending. 0, or -1. */
+/* Sets the interface of a multicast socket, for joining a group or for sending. Returns 0 or -1. */
 static int use_interface(const struct net *net, int fd, bool join) {
 	union net_address group = group_of(net);
 	unsigned index = if_nametoindex(net->loopback ? "lo" : "link0");
@@ -51,7 +51,8 @@ static int use_interface(const struct net *net, int fd, bool join) {
 	return setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request);
 }
 
-/* Streams have a port each; a group has one, at which all receive the same. -1: cannot be. */
+/* Makes a receiving socket. Each stream has its own port; a multicast group has one, at which all receive the same.
+ * Returns -1 if it fails. */
 static int udp_listen(const struct net *net, unsigned number) {
 	int on = 1, buffer = BUFFER, fd = socket(net->receiver.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	union net_address at = multicast(net) ? group_of(net) : net_port_of(&net->receiver, number);
@@ -67,7 +68,7 @@ static void udp_receive(struct net *net, unsigned number) {
 	int fd = udp_listen(net, number);
 	char *block = malloc(NET_BLOCK);
 	if (fd != -1) atomic_fetch_add(&net->counters->ready, 1);
-	for (ssize_t n; block && fd != -1 && (n = recv(fd, block, NET_BLOCK, 0)) >= 0;) { /* it may be empty */
+	for (ssize_t n; block && fd != -1 && (n = recv(fd, block, NET_BLOCK, 0)) >= 0;) { /* a datagram may be empty */
 		atomic_fetch_add_explicit(&net->counters->received, (uint64_t)n, memory_order_relaxed);
 		atomic_fetch_add_explicit(&net->counters->datagrams, 1, memory_order_relaxed);
 	}
@@ -83,10 +84,10 @@ static void udp_send(struct net *net, unsigned number) {
 	if (fd == -1 || (multicast(net) && (number > 0 || use_interface(net, fd, false) == -1))) return;
 	if (connect(fd, &to.any, net->length) == -1) return;
 	while (!atomic_load_explicit(&net->counters->stop, memory_order_relaxed))
-		(void)send(fd, block, net->settings->size, MSG_NOSIGNAL); /* what is refused does not arrive */
+		(void)send(fd, block, net->settings->size, MSG_NOSIGNAL); /* refused ones do not arrive */
 }
 
-/* --- --- */
+/* --- the benchmark --- */
 
 int stream_measure(struct run *run, enum net_path path) {
 	if (run_kind(run, "tcp")) return net_run(run, path, false, net_receiver, NULL, tcp_send);

@@ -1,5 +1,5 @@
-/* guest.c - the init of a virtual machine that bench/suite/vm boots: runs each line of /plan and sends
- * what each wrote, framed by "=NAME STATUS BYTES", by qemu's debug console: that takes no driver. */
+/* guest.c - the init of a virtual machine that bench/suite/vm boots. Runs each line of /plan and sends its output,
+ * after a line "=NAME STATUS BYTES", over qemu's debug console, which needs no driver. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -26,7 +26,7 @@ static bool is_module(const char *path) {
 	return length > 3 && strcmp(path + length - 3, ".ko") == 0;
 }
 
-/* Into the kernel; 0 or errno. */
+/* Loads a module into the kernel. Returns 0 or errno. */
 static int load(const char *module) {
 	int file = open(module, O_RDONLY | O_CLOEXEC);
 	int failed = file == -1 || syscall(SYS_finit_module, file, "", 0) == -1 ? errno : 0;
@@ -58,7 +58,7 @@ static void hand_out_output(const char *name, int status) {
 	(void)unlink(OUTPUT);
 }
 
-/* "NAME PROGRAM ARGUMENT..." or "NAME MODULE.ko", with blanks between them. */
+/* Executes a line "NAME PROGRAM ARGUMENT..." or "NAME MODULE.ko", with blanks between the words. */
 static void execute(char *line) {
 	char *word[WORDS_MAX], *at = NULL;
 	int words = 0;
@@ -86,6 +86,6 @@ int main(void) {
 		fprintf(stderr, "guest: done\n");
 	}
 	sync();
-	reboot(RB_AUTOBOOT); /* which is where qemu ends */
+	reboot(RB_AUTOBOOT); /* qemu ends here */
 	return 1;
 }

@@ -1,9 +1,10 @@
-/* queued.c - what the kernel holds of what connections of a port send (SIOCOUTQ): what is under way and what is unsent.
+/* queued.c - measures how many bytes the kernel holds of those that the connections of a port have sent (SIOCOUTQ):
+ * those under way and those not yet sent.
  *
  *     queued PORT MICROSECONDS
  *
- * Looks at intervals, until SIGTERM. Then it writes how often something was queued and, of these times, in bytes of all
- * connections: the mean and the most of what was queued, and the mean and the most of what was unsent of it. */
+ * Samples at intervals until SIGTERM. Then prints how many samples had bytes queued and, in bytes of all connections,
+ * the mean of these samples and the maximum: first of all queued bytes, then of the unsent ones. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -23,7 +24,7 @@
 #include <unistd.h>
 
 enum { ANSWER_MAX = 64 * 1024, MICROSECONDS_MAX = 999999 };
-enum { ESTABLISHED = 1, FIN_WAIT_1 = 4, CLOSE_WAIT = 8, LAST_ACK = 9, CLOSING = 11 }; /* those that may have a queue */
+enum { ESTABLISHED = 1, FIN_WAIT_1 = 4, CLOSE_WAIT = 8, LAST_ACK = 9, CLOSING = 11 }; /* states that may have a queue */
 #define STATES (1U << ESTABLISHED | 1U << FIN_WAIT_1 | 1U << CLOSE_WAIT | 1U << LAST_ACK | 1U << CLOSING)
 
 struct bytes {
@@ -65,7 +66,7 @@ static uint32_t unsent(const struct inet_diag_msg *socket, size_t length) {
 	return info.tcpi_notsent_bytes;
 }
 
-/* Adds what one answer of the kernel says; returns whether others follow. */
+/* Adds the sockets in a message of the kernel. Returns whether more messages follow. */
 static bool add(int fd, uint16_t port, struct bytes *sum) {
 	static _Alignas(struct nlmsghdr) char answer[ANSWER_MAX];
 	ssize_t n = recv(fd, answer, sizeof answer, 0);

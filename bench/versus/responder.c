@@ -1,10 +1,11 @@
-/* responder.c - the smallest program that answers over FastCGI, and the smallest upstream that takes content over HTTP:
- * what servers pass requests on to while their cost is measured.
+/* responder.c - the smallest FastCGI application and the smallest HTTP upstream that reads content, to which servers
+ * pass requests while their cost is measured.
  *
  *     responder fcgi|http PORT BYTES PROCESSES
  *
- * Each process takes one connection after the other on 127.0.0.1. Over FastCGI it reads a request to its end, answers
- * with so many bytes, and closes; over HTTP it does so again and again, with content as Content-Length says. */
+ * Each process handles one connection on 127.0.0.1 at a time. Over FastCGI it reads a whole request, answers with BYTES
+ * bytes, and closes the connection. Over HTTP it answers any number of requests, and reads as much content as
+ * Content-Length says. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -42,7 +43,7 @@ __attribute__((noreturn)) static void fail(const char *call) {
 
 static bool send_answer(int fd) { return send(fd, answer, answer_length, MSG_NOSIGNAL) == (ssize_t)answer_length; }
 
-/* Reads records until that which ends the content. */
+/* Reads records up to the one that ends the content, and answers. */
 static void answer_fcgi(int fd) {
 	unsigned char buffer[BUFFER];
 	size_t have = 0, at = 0;

@@ -1,12 +1,15 @@
-/* smallest.c - the smallest programs that answer a request with epoll(7): what a request costs the kernel, as a limit
- * to measure servers by. They understand nothing: what ends in an empty line is a request, and has one answer, which is
- * ready in memory.
+/* smallest.c - the smallest programs that answer requests with epoll(7), to measure what a request costs the kernel, as
+ * a limit for comparing servers. They do not parse requests: whatever ends in an empty line is one, and gets the same
+ * answer from memory.
  *
  *     smallest [-1] [-l] PORT FILE
  *
- * -1: closes the connection after the first answer, and says so in it.
- * -l: lazy: connections come with their requests (TCP_DEFER_ACCEPT), and epoll(7) hears of one only when it has to
- * wait. Listens on 127.0.0.1; the answer has the content of FILE. */
+ * -1: closes the connection after the first answer, and announces this in it.
+ *
+ * -l: lazy: connections come with their requests (TCP_DEFER_ACCEPT), and are added to epoll(7) only when they have to
+ * wait.
+ *
+ * It listens on 127.0.0.1; the answer has the content of FILE. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -31,8 +34,8 @@ static struct {
 	bool once, lazy;
 	char *answer;
 	size_t length;
-	size_t left[FDS_MAX];  /* bytes of the answer that is under way */
-	bool watched[FDS_MAX]; /* by epoll(7), in both directions, edge-triggered */
+	size_t left[FDS_MAX];  /* bytes of the current answer that were not sent */
+	bool watched[FDS_MAX]; /* added to epoll(7), for both directions, edge-triggered */
 } s;
 
 __attribute__((noreturn)) static void fail(const char *call) {
@@ -52,7 +55,8 @@ static void end(int fd) {
 	s.left[fd] = 0;
 }
 
-/* Sends what the socket takes of the answer; -1: the connection is gone, 0: there is more. */
+/* Sends as much of the answer as the socket takes. Returns 1 if that was all, 0 if not, or -1 if the connection is
+ * gone. */
 static int answer(int fd) {
 	while (s.left[fd]) {
 		ssize_t n = send(fd, s.answer + s.length - s.left[fd], s.left[fd], MSG_NOSIGNAL);
@@ -62,7 +66,7 @@ static int answer(int fd) {
 	return 1;
 }
 
-/* What one event, or a new connection, brings. */
+/* Handles an event, or a new connection. */
 static void serve(int fd) {
 	static char request[REQUEST_MAX];
 	if (!s.left[fd]) {
@@ -71,7 +75,7 @@ static void serve(int fd) {
 			watch(fd);
 			return;
 		}
-		if (n < 4 || memcmp(request + n - 4, "\r\n\r\n", 4) != 0) { /* also part of one: more than it understands */
+		if (n < 4 || memcmp(request + n - 4, "\r\n\r\n", 4) != 0) { /* an incomplete request is not supported, either */
 			end(fd);
 			return;
 		}
@@ -82,7 +86,7 @@ static void serve(int fd) {
 	else watch(fd);
 }
 
-/* Takes some connections, then looks at each. */
+/* Accepts some connections, then serves or watches each of them. */
 static void accept_some(void) {
 	int fresh[BATCH], count = 0;
 	while (count < BATCH && (fresh[count] = accept4(s.listener, NULL, NULL, SOCK_NONBLOCK)) != -1) {

@@ -1,4 +1,4 @@
-/* backlog.h - requests that are due and wait for a connection; first in, first out. */
+/* backlog.h - requests that are due and wait for a connection, first in, first out. */
 #ifndef BENCH_BACKLOG_H
 #define BENCH_BACKLOG_H
 
@@ -9,7 +9,7 @@ enum { BACKLOG_MAX = 1024 * 1024 }; /* requests */
 
 struct backlog_entry {
 	int64_t due_ns;
-	bool again; /* it had a connection, which was closed */
+	bool again; /* it already had a connection, which was closed */
 };
 
 /* A ring. */
@@ -18,14 +18,14 @@ struct backlog {
 	unsigned first, count;
 };
 
-/* 0, or -1 with errno. */
+/* Returns 0, or -1 with errno. */
 int backlog_init(struct backlog *backlog);
 void backlog_free(struct backlog *backlog);
 
-/* false: the backlog is full. */
+/* Adds a request. Returns false if the backlog is full. */
 bool backlog_add(struct backlog *backlog, int64_t due_ns, bool again);
 
-/* The entry that was added first, and its removal. The backlog is not empty. */
+/* Return the first entry, and remove it. The backlog must not be empty. */
 const struct backlog_entry *backlog_first(const struct backlog *backlog);
 void backlog_remove(struct backlog *backlog);
 

@@ -1,5 +1,4 @@
-/* client.c - see client.h. run_turn() is one round of a client's loop; connection.c has what happens on a connection.
- */
+/* client.c - see client.h. run_turn() is one turn of a client's loop; connection.c handles the connections. */
 #include "bench/httpbench/load/client.h"
 
 #include <errno.h>
@@ -16,8 +15,8 @@
 #include "bench/machine.h"
 
 enum {
-	OPEN_BATCH = 64,      /* connections opened in a turn, so that the others get theirs */
-	DISPATCH_BATCH = 1024 /* and requests dispatched */
+	OPEN_BATCH = 64,      /* connections opened in a turn, so that the others are served, too */
+	DISPATCH_BATCH = 1024 /* requests dispatched in a turn */
 };
 static const int64_t second_ns = 1000000000, ramp_step_ns = 1000000;
 static const int64_t spin_ns = 50000, crowded_ns = 100000000;
@@ -25,20 +24,20 @@ static const int64_t spin_ns = 50000, crowded_ns = 100000000;
 struct client {
 	struct connections pool;
 	int64_t started_ns, end_ns, tick_ns, handed_over_ns;
-	int64_t drop_ns;          /* after it, what is under way is dropped */
-	bool busy;                /* the last turn had something to do */
-	int64_t busy_ns;          /* and when one had */
-	int64_t crowded_until_ns; /* other threads want its processor until then */
-	int64_t idle_ns, cpu_ns;  /* waited since the last tick; processor time of the thread at it */
+	int64_t drop_ns;          /* when requests under way are dropped */
+	bool busy;                /* the last turn had work */
+	int64_t busy_ns;          /* the time of the last turn with work */
+	int64_t crowded_until_ns; /* until then, other threads want this processor */
+	int64_t idle_ns, cpu_ns;  /* time spent waiting since the last tick; the thread's processor time at that tick */
 	/* shared with the main thread */
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	struct measures *collected;
 	bool started, ended;
-	_Atomic int64_t stop_ns; /* when it was asked to end; 0: it was not */
+	_Atomic int64_t stop_ns; /* the time of client_stop(); 0: it was not called */
 };
 
-/* Whether further requests may begin. */
+/* Returns whether further requests may begin. */
 static bool running(const struct client *c) { return c->pool.requests_left && c->pool.now_ns < c->end_ns; }
 
 /* Returns a closed connection for a request, or NULL if there is none or opening one has just failed. */
@@ -50,7 +49,7 @@ static struct connection *take_closed(struct client *c) {
 
 static bool is_idle(const struct connection *conn) { return conn->state == CONNECTION_OPEN && !conn->assigned; }
 
-/* Assigns as many requests to a connection as it can take. Over HTTP/2 they may end while they are sent. */
+/* Assigns as many requests to a connection as it can take. With HTTP/2 some may end while they are sent. */
 static void refill(struct client *c, struct connection *conn) {
 	do {
 		while (running(c) && connection_has_room(conn)) {
@@ -70,7 +69,7 @@ static unsigned wanted(const struct client *c) {
 	return (unsigned)((double)c->pool.count * (double)passed / (double)c->pool.plan->ramp_ns) + 1;
 }
 
-/* Opens connections that are missing. */
+/* Opens connections until enough are open. */
 static void open_missing(struct client *c) {
 	struct connection *conn;
 	for (int i = 0; i < OPEN_BATCH && running(c) && c->pool.open < wanted(c) && (conn = take_closed(c)); i++)
@@ -79,7 +78,8 @@ static void open_missing(struct client *c) {
 
 /* --- open loop --- */
 
-/* Sends a request on an idle connection, on a new one or behind others. Returns false if no connection can take it. */
+/* Assigns a request to an idle connection, to a new one, or to one with other requests. Returns false if none can take
+ * it. */
 static bool place(struct client *c, int64_t due_ns, bool again) {
 	struct connection *conn = connections_take(&c->pool, CONNECTION_LIST_IDLE);
 	if (!conn) conn = take_closed(c);
@@ -93,12 +93,12 @@ static bool place(struct client *c, int64_t due_ns, bool again) {
 	return true;
 }
 
-/* Whether requests in the backlog may still get a connection. */
+/* Returns whether requests in the backlog may still get a connection. */
 static bool in_time(const struct client *c) {
 	return c->drop_ns == INT64_MAX && c->pool.now_ns < c->end_ns + c->pool.plan->timeout_ns;
 }
 
-/* Whether another request is due before the end, which may have passed already. */
+/* Returns whether another request is due before the end of the run, which may have passed. */
 static bool more_due(const struct client *c) {
 	return plan_open_loop(c->pool.plan) && c->pool.requests_left && schedule_due(&c->pool.schedule) < c->end_ns;
 }
@@ -121,7 +121,7 @@ static void dispatch(struct client *c) {
 
 /* --- the loop --- */
 
-/* Adds the processor time since from_ns that was spent in await(). */
+/* Adds to spun_ns the processor time since from_ns that was spent in await(). */
 static void note_spinning(struct client *c, int64_t from_ns) {
 	struct timespec t;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -142,7 +142,7 @@ static void hand_over(struct client *c) {
 	while (c->tick_ns <= c->pool.now_ns) c->tick_ns += second_ns;
 }
 
-/* Returns when there is something to do even without input. */
+/* Returns the next time at which there is something to do even without input. */
 static int64_t next_moment(const struct client *c) {
 	int64_t next = c->drop_ns < c->tick_ns ? c->drop_ns : c->tick_ns;
 	if (running(c) && c->end_ns < next) next = c->end_ns;
@@ -156,9 +156,10 @@ static int64_t next_moment(const struct client *c) {
 	return next;
 }
 
-/* Waits for the next event. A thread that sleeps wakes up late, and the server pays for waking it. After work and
- * shortly before a request is due the thread therefore polls. It does not while other threads want its processor: after
- * sched_yield() it may wait milliseconds for its run_turn, after a sleep it is preferred. */
+/* Waits for the next event. A thread that sleeps wakes up late, and the server pays for waking it. Therefore the thread
+ * polls after it had work, and shortly before a request is due. It does not poll while other threads want its
+ * processor, since after sched_yield() it may wait milliseconds for its turn, whereas after sleeping it is preferred.
+ */
 static int await(struct client *c) {
 	bool busy = c->busy, alone = c->pool.now_ns >= c->crowded_until_ns;
 	int64_t before_ns = c->pool.now_ns, next_ns = next_moment(c), began_ns = busy ? 0 : machine_clock_ns();
@@ -177,7 +178,7 @@ static int await(struct client *c) {
 static void readable(struct client *c, struct connection *conn) {
 	bool open = connection_read(&c->pool, conn);
 	if (plan_open_loop(c->pool.plan) || (open && conn->state != CONNECTION_OPEN)) return;
-	/* a new connection takes its place at once */
+	/* a new connection replaces it at once */
 	if (open || (running(c) && (conn = take_closed(c)))) refill(c, conn);
 }
 
@@ -212,7 +213,7 @@ static bool run_turn(struct client *c) {
 
 static void *run(void *argument) {
 	struct client *c = argument;
-	(void)io_private_descriptors(NULL, 0); /* without it the clients share the limit */
+	(void)io_private_descriptors(NULL, 0); /* if it fails, the clients share the limit of descriptors */
 	c->pool.loop = io_loop_new();
 	while (c->pool.loop && run_turn(c)) {}
 	for (; c->pool.backlog.count; backlog_remove(&c->pool.backlog))

@@ -1,5 +1,5 @@
-/* client.h - one thread that loads a server: its connections, its schedule, and what it measures. Clients share nothing
- * but the plan, which does not change while they run. */
+/* client.h - a thread that loads a server, with its connections, its schedule, and its results. Clients share only the
+ * plan, which does not change while they run. */
 #ifndef BENCH_CLIENT_H
 #define BENCH_CLIENT_H
 
@@ -8,20 +8,20 @@
 
 struct client;
 
-/* Makes the client of that number. Returns NULL with errno if there is no memory. */
+/* Makes the client with that number. Returns NULL with ENOMEM if there is no memory. */
 struct client *client_new(const struct plan *plan, unsigned number);
 
-/* Starts its thread; its run begins at started_ns of CLOCK_MONOTONIC. Returns 0, or -1 with errno. */
+/* Starts the client's thread; its run begins at started_ns (CLOCK_MONOTONIC). Returns 0, or -1 with errno. */
 int client_start(struct client *client, int64_t started_ns);
 
-/* Adds what it has measured since the last call to sum. Returns false if it has ended. */
+/* Adds the results since the last call to sum. Returns false if the client has ended. */
 bool client_collect(struct client *client, struct measures *sum);
 
-/* Asks it to begin nothing more and to end. What is under way gets CLIENT_GRACE_S, and then is dropped. */
+/* Makes the client begin no further requests, and end. Requests under way are dropped after CLIENT_GRACE_S. */
 enum { CLIENT_GRACE_S = 1 };
 void client_stop(struct client *client);
 
-/* Waits for its end, if it was started, and frees it. NULL is allowed. */
+/* Waits for the client to end, if it was started, and frees it; NULL is allowed. */
 void client_free(struct client *client);
 
 #endif

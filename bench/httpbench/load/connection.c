@@ -11,7 +11,7 @@
 #include "bench/machine.h"
 #include "bench/platform.h"
 
-static const int64_t open_pause_ns = 100000000; /* after a connection could not be opened, until the next try */
+static const int64_t open_pause_ns = 100000000; /* after failing to open one, until the next try */
 
 bool connection_has_room(const struct connection *conn) {
 	return conn->assigned < conn->room && !conn->retired && !conn->broken;
@@ -38,7 +38,7 @@ static void move_to(struct connections *c, struct connection *conn, enum connect
 	c->tail[list] = self;
 }
 
-/* Open loop: keeps the lists of those that can take another request. */
+/* In open loop, keeps the lists of connections that can take another request up to date. */
 static void list_by_room(struct connections *c, struct connection *conn) {
 	if (!plan_open_loop(c->plan) || conn->state != CONNECTION_OPEN) return;
 	move_to(c, conn,
@@ -65,7 +65,7 @@ static uint16_t place_of(const struct connections *c, const struct connection *c
 	return (uint16_t)(p - connection_at(c, conn, 0));
 }
 
-/* Frees all places. */
+/* Frees the places of all requests. */
 static void clear_requests(struct connections *c, struct connection *conn) {
 	for (unsigned i = 0; i < c->plan->depth; i++)
 		connection_at(c, conn, (uint16_t)i)->next = i + 1 < c->plan->depth ? (uint16_t)(i + 1) : CONNECTION_NONE;
@@ -94,7 +94,7 @@ void connection_assign(struct connections *c, struct connection *conn, int64_t d
 	c->under_way++;
 }
 
-/* Takes a request off its connection. */
+/* Removes a request from its connection. */
 static void unlink_request(struct connections *c, struct connection *conn, struct connection_request *p) {
 	const uint16_t place = place_of(c, conn, p);
 	if (p->previous == CONNECTION_NONE) conn->head = p->next;
@@ -121,7 +121,8 @@ void connection_sent(struct connections *c, struct connection *conn, struct conn
 
 /* --- the end of requests and connections --- */
 
-/* Closes a connection and resets it. sound: the server is told, by the protocol and over TLS with close_notify. */
+/* Closes a connection and resets its state. sound: the server is told first, by the protocol and, over TLS, with
+ * close_notify. */
 static void end(struct connections *c, struct connection *conn, bool sound) {
 	if (sound && conn->session && c->protocol->leave) c->protocol->leave(c, conn);
 	if (conn->state != CONNECTION_CLOSED) {
@@ -157,14 +158,14 @@ static void request_fail(struct connections *c, const struct connection_request 
 	histogram_censor(&c->filling->duration[DURATION_WHOLE]);
 }
 
-/* Whether the next attempt would fail in the same way at once. */
+/* Returns whether the next attempt would fail at once, in the same way. */
 static bool is_lasting(const struct connections *c, enum failure failure) {
 	if (failure == FAILURE_PORTS || failure == FAILURE_DESCRIPTORS) return true;
 	return !plan_open_loop(c->plan) && (failure == FAILURE_REFUSED || failure == FAILURE_CONNECT);
 }
 
 void connection_fail(struct connections *c, struct connection *conn, enum failure failure) {
-	/* on an open connection the requests after the first were cut off */
+	/* on an open connection, the requests behind the first were cut off */
 	enum failure rest = conn->state == CONNECTION_OPEN && failure != FAILURE_TIMEOUT ? FAILURE_RESET : failure;
 	for (uint16_t place = conn->head; place != CONNECTION_NONE;) {
 		const struct connection_request *p = connection_at(c, conn, place);
@@ -201,7 +202,7 @@ static enum failure failure_of(int error) {
 	}
 }
 
-/* Ends a connection because of errno. */
+/* Closes a connection that has failed with errno. */
 static void fail(struct connections *c, struct connection *conn) {
 	enum failure failure = failure_of(errno);
 	if (conn->state == CONNECTION_HANDSHAKE && (failure == FAILURE_SHORT || failure == FAILURE_RESET))
@@ -219,7 +220,7 @@ void connection_failed(struct connections *c, struct connection *conn, struct co
 }
 
 void connection_give_back(struct connections *c, struct connection *conn, struct connection_request *p) {
-	if (++c->given_back > (uint64_t)c->count * c->plan->depth) { /* and nothing was answered meanwhile */
+	if (++c->given_back > (uint64_t)c->count * c->plan->depth) { /* and none was answered meanwhile */
 		connection_failed(c, conn, p, FAILURE_RESET);
 		return;
 	}
@@ -234,7 +235,7 @@ void connection_answered(struct connections *c, struct connection *conn, struct 
 	struct histogram *duration = c->filling->duration;
 	const struct response *r = &p->response;
 	const struct response_expected *expected = &c->plan->expected;
-	c->given_back = 0; /* a wrong answer is one, too */
+	c->given_back = 0; /* a wrong answer counts, too */
 	if (expected->status ? r->status != expected->status : r->status / 100 != 2 && r->status != 304) {
 		c->filling->status[r->status % MEASURES_STATUSES]++;
 		connection_failed(c, conn, p, FAILURE_STATUS);
@@ -252,7 +253,7 @@ void connection_answered(struct connections *c, struct connection *conn, struct 
 	unlink_request(c, conn, p);
 }
 
-/* Sets the deadline of the request that waits longest. */
+/* Sets the deadline to that of the first request. */
 static void set_deadline(struct connections *c, const struct connection *conn) {
 	const struct connection_request *p = connection_at(c, conn, conn->head);
 	int64_t since_ns = !p ? 0 : p->sent_ns ? p->sent_ns : p->placed_ns;
@@ -261,7 +262,7 @@ static void set_deadline(struct connections *c, const struct connection *conn) {
 
 /* --- opening --- */
 
-/* Enters the next state and records the time spent in the last one. */
+/* Enters the next state, and records how long the last one took. */
 static void next_state(struct connections *c, struct connection *conn, enum connection_state state,
 					   enum duration duration) {
 	c->now_ns = machine_clock_ns();
@@ -270,7 +271,7 @@ static void next_state(struct connections *c, struct connection *conn, enum conn
 	conn->since_ns = c->now_ns;
 }
 
-/* The state of a connection that stands, with TLS if there is to be. */
+/* Returns the state after connecting and the TLS handshake. */
 static enum connection_state established(const struct connections *c) {
 	return c->protocol->upgrades ? CONNECTION_UPGRADE : CONNECTION_OPEN;
 }
@@ -279,7 +280,7 @@ void connection_upgraded(struct connections *c, struct connection *conn) {
 	next_state(c, conn, CONNECTION_OPEN, DURATION_UPGRADE);
 }
 
-/* 0, or -1 with errno. */
+/* Returns 0, or -1 with errno. */
 static int begin_session(struct connections *c, struct connection *conn) {
 	if (!c->protocol->session_new || (conn->session = c->protocol->session_new(c, conn))) return 0;
 	errno = ENOMEM;
@@ -299,7 +300,7 @@ static int continue_connecting(struct connections *c, struct connection *conn) {
 	return -1;
 }
 
-/* As continue_connecting(). */
+/* Returns what continue_connecting() does. */
 static int continue_handshake(struct connections *c, struct connection *conn) {
 	if (tls_handshake(c->loop, conn->tls) == -1) return -1;
 	next_state(c, conn, established(c), DURATION_HANDSHAKE);
@@ -308,7 +309,8 @@ static int continue_handshake(struct connections *c, struct connection *conn) {
 	return begin_session(c, conn);
 }
 
-/* 0, or -1 with errno: EINVAL if the address is not local, as EADDRNOTAVAIL of connect(2) is a lack of ports. */
+/* Returns 0, or -1 with errno: EINVAL if the address is not a local one, since EADDRNOTAVAIL stands for a lack of
+ * ports. */
 static int bind_source(struct connections *c, uint32_t source, int fd) {
 	if (sources_bind(&c->plan->sources, source, fd) == 0) return 0;
 	if (errno != EADDRNOTAVAIL) return -1;
@@ -333,11 +335,11 @@ static int start_connecting(struct connections *c, struct connection *conn) {
 	conn->state = CONNECTION_CONNECTING;
 	c->open++;
 	if (c->plan->sources.count && bind_source(c, source, fd) == -1) return -1;
-	/* with one request of HTTP/1.1 at a time and without TLS Nagle's algorithm never holds anything back */
+	/* with one HTTP/1.1 request at a time and without TLS, Nagle's algorithm never delays anything */
 	if (c->plan->depth > 1 || c->tls || c->plan->http2 || c->plan->websocket)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 #ifdef TCP_QUICKACK
-	/* the handshake is acknowledged with the request, the answer with the end of the connection */
+	/* so that the request acknowledges the handshake, and closing the connection the response */
 	if (c->plan->per_connection == 1 && !c->tls && !c->plan->websocket)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){0}, sizeof(int));
 #endif
@@ -346,9 +348,9 @@ static int start_connecting(struct connections *c, struct connection *conn) {
 	return 0;
 }
 
-/* The requests leave in the next turn: of many connections opened in one turn they then go out one right after the
- * other, and a server that is quicker than this client is woken once for all of them and not, at this client's expense,
- * for each. */
+/* Requests are sent in the next turn. If many connections are opened in a turn, their requests then follow each other
+ * closely, and a server that is faster than this client is woken once for all of them, and not for each of them at this
+ * client's expense. */
 void connection_open(struct connections *c, struct connection *conn) {
 	if (start_connecting(c, conn) == -1 || (continue_connecting(c, conn) == -1 && errno != EAGAIN) ||
 		io_wantwrite(c->loop, conn->fd) == -1) {
@@ -365,11 +367,12 @@ ssize_t connection_trywritev(struct connections *c, struct connection *conn, con
 					 : io_trywritev(c->loop, conn->fd, part, parts, IO_LAST);
 }
 
-/* Decides what a connection waits for after an attempt to send. Returns 0, or -1 with errno if it has failed. */
+/* Sets what a connection waits for after an attempt to send. Returns 0, or -1 with errno if the connection has failed.
+ */
 static int after_sending(struct connections *c, struct connection *conn, int result) {
 	bool blocked = result == -1 && errno == EAGAIN;
 	if (result == -1 && !blocked) {
-		/* the server may have answered before it closed */
+		/* the server may have sent a response before it closed */
 		conn->broken =
 			conn->assigned && connection_at(c, conn, conn->head)->sent_ns && (errno == EPIPE || errno == ECONNRESET);
 		if (!conn->broken) return -1;
@@ -378,7 +381,7 @@ static int after_sending(struct connections *c, struct connection *conn, int res
 	list_by_room(c, conn);
 	if (!blocked) io_dontwantwrite(c->loop, conn->fd);
 	else if (io_wantwrite(c->loop, conn->fd) == -1) return -1;
-	/* also while it is blocked: the server may wait for its answers to be read */
+	/* even if sending is blocked: the server may wait until its responses are read */
 	return io_wantread(c->loop, conn->fd);
 }
 
@@ -390,7 +393,7 @@ void connection_write(struct connections *c, struct connection *conn) {
 	}
 	if (result == 0 && conn->state == CONNECTION_HANDSHAKE) {
 		result = continue_handshake(c, conn);
-		if (result == -1 && errno == EAGAIN) return; /* it waits for either direction */
+		if (result == -1 && errno == EAGAIN) return; /* it waits for the direction that TLS needs */
 	}
 	if (result == 0 && (conn->state == CONNECTION_UPGRADE || conn->state == CONNECTION_OPEN))
 		result = after_sending(c, conn, conn->broken ? 0 : c->protocol->send(c, conn));
@@ -438,15 +441,15 @@ bool connection_read(struct connections *c, struct connection *conn) {
 		return false;
 	}
 	list_by_room(c, conn);
-	/* in closed loop it leaves with the next requests */
+	/* in closed loop it is sent with the next requests */
 	if (plan_open_loop(c->plan) && c->protocol->wants_to_send && c->protocol->wants_to_send(conn))
 		connection_write(c, conn);
 	return conn->state != CONNECTION_CLOSED;
 }
 
-/* --- all of them --- */
+/* --- all connections --- */
 
-/* Returns the part of a whole that belongs to the client of that number. */
+/* Returns the share of the client with that number. */
 static uint64_t part_of(uint64_t whole, unsigned clients, unsigned number) {
 	return whole / clients + (number < whole % clients);
 }

@@ -1,5 +1,5 @@
-/* connection.h - the connections of a client: which requests are under way on each, and how they and it end. http1.h,
- * http2.h and websocket.h have how requests leave and responses come in. */
+/* connection.h - the connections of a client: which requests are under way on each, and how requests and connections
+ * end. How requests are sent and responses received is in http1.h, http2.h and websocket.h. */
 #ifndef BENCH_CONNECTION_H
 #define BENCH_CONNECTION_H
 
@@ -14,32 +14,32 @@
 #include "bench/response.h"
 #include "io/io.h"
 
-/* A request under way. Those of a connection form a list, in the order in which they were assigned. */
+/* A request under way. The requests of a connection form a list, in the order in which they were assigned. */
 struct connection_request {
-	int64_t due_ns, placed_ns, sent_ns, first_ns; /* first_ns: of its answer; sent_ns, first_ns: 0, not yet */
+	int64_t due_ns, placed_ns, sent_ns, first_ns; /* first_ns: of the response; 0: not yet (the last two) */
 	unsigned target;
-	uint32_t partly; /* bytes that were handed to the kernel, of its content over HTTP/2 */
-	bool sent;       /* all were */
-	bool ended;      /* HTTP/2: its response has */
+	uint32_t partly; /* bytes handed to the kernel; with HTTP/2, of the content only */
+	bool sent;       /* all bytes were handed over */
+	bool ended;      /* HTTP/2: the response has ended */
 	bool again;      /* it was on another connection before */
-	bool last;       /* on its connection */
+	bool last;       /* the last one of its connection */
 	uint16_t previous, next;
 	struct response response;
 };
 
-enum { CONNECTION_NONE = UINT16_MAX }; /* no request */
+enum { CONNECTION_NONE = UINT16_MAX }; /* there is no request */
 
-/* In this order; without TLS there is no handshake, and an upgrade only for a WebSocket. */
+/* States, in this order. There is a handshake only with TLS, and an upgrade only for a WebSocket. */
 enum connection_state {
 	CONNECTION_CLOSED,
 	CONNECTION_CONNECTING,
 	CONNECTION_HANDSHAKE,
-	CONNECTION_UPGRADE, /* the protocol's own request is under way, for which those that are assigned wait */
+	CONNECTION_UPGRADE, /* the protocol's own request is under way; the assigned ones wait for it */
 	CONNECTION_OPEN
 };
 
-/* Lists of connections, each first in, first out: those closed; in open loop, those without a request, and those with
- * some that can take another. */
+/* Lists of connections, each first in, first out: closed connections and, in open loop, open ones without requests, and
+ * those with requests that can take another one. */
 enum connection_list {
 	CONNECTION_LIST_NONE,
 	CONNECTION_LIST_CLOSED,
@@ -52,103 +52,107 @@ struct connection {
 	int fd;
 	uint8_t state, list;
 	uint16_t head, tail,
-		unsent;            /* requests: the first, the last, and the first that has not left; CONNECTION_NONE: none */
-	uint16_t free;         /* the first of the places that are not in use, by next */
+		unsent;            /* requests: the first, the last, and the first that was not sent; CONNECTION_NONE: none */
+	uint16_t free;         /* the first unused place, linked by next */
 	uint16_t assigned;     /* requests under way, */
-	uint16_t room;         /* of so many that may be */
-	bool broken;           /* it takes no more bytes, but answers may be there */
+	uint16_t room;         /* and the limit of these */
+	bool broken;           /* it can send no more, but there may be responses */
 	bool retired;          /* it takes no more requests */
-	uint32_t requests;     /* ever assigned */
-	uint32_t input_length; /* bytes of a head that is not complete */
+	uint32_t requests;     /* assigned so far */
+	uint32_t input_length; /* bytes of an incomplete head in input */
 	int32_t previous, next;
-	int64_t since_ns; /* when it began to be what its state says, before it is open */
+	int64_t since_ns; /* the time it entered its state, until it is open */
 	char *input;
-	tls_stream *tls; /* NULL: in the clear */
-	void *session;   /* of the protocol, if it has one and the connection is open */
+	tls_stream *tls; /* NULL: without TLS */
+	void *session;   /* of the protocol, if it has one and the connection is established */
 };
 
 struct connections;
 
-/* How requests leave and responses come in: http1.h, http2.h, websocket.h. */
+/* How requests are sent and responses received: http1.h, http2.h, websocket.h. */
 struct connection_protocol {
 	bool upgrades; /* a connection is open only after connection_upgraded() */
-	/* For a connection that stands; both must stay where they are. NULL: no memory. The members may be NULL. */
+	/* Makes the session of an established connection; both arguments must remain where they are. Returns NULL without
+	 * memory. Both members may be NULL. */
 	void *(*session_new)(struct connections *connections, struct connection *conn);
 	void (*session_free)(void *session);
-	/* Writes all requests that are assigned, and what the protocol wants. Returns 0, or -1 with errno; EAGAIN: some is
+	/* Writes all assigned requests, and what the protocol itself sends. Returns 0, or -1 with errno. EAGAIN: some is
 	 * left; EBADMSG: the server broke the protocol. */
 	int (*send)(struct connections *connections, struct connection *conn);
-	bool (*wants_to_send)(const struct connection *conn); /* NULL: never without a request */
-	/* Takes input. Returns false if the connection is closed then. */
+	bool (*wants_to_send)(const struct connection *conn); /* NULL: never without requests */
+	/* Takes input. Returns false if it has closed the connection. */
 	bool (*take)(struct connections *connections, struct connection *conn, const char *data, size_t length);
-	/* The server has closed: closes the connection. */
+	/* Closes a connection whose server has closed its end. */
 	void (*end_of_input)(struct connections *connections, struct connection *conn);
-	/* Says goodbye on a sound connection that is about to be closed. NULL: nothing is said. */
+	/* Tells the server that a sound connection is about to be closed. NULL: it is not told. */
 	void (*leave)(struct connections *connections, struct connection *conn);
 };
 
-/* All connections of a client, the requests on them and those that wait for one. */
+/* All connections of a client, with their requests and the backlog. */
 struct connections {
 	const struct plan *plan;
 	const struct connection_protocol *protocol;
-	unsigned number; /* of the client */
+	unsigned number; /* the client's */
 	io_loop *loop;
-	struct tls *tls; /* NULL: in the clear */
+	struct tls *tls; /* NULL: without TLS */
 	struct schedule schedule;
 	int64_t now_ns;
-	int64_t open_again_ns;  /* no connection is opened before */
-	uint64_t requests_left; /* that may still begin */
+	int64_t open_again_ns;  /* no connection is opened before this time */
+	uint64_t requests_left; /* requests that may still begin */
 	struct connection *connection;
-	unsigned count, open;                                   /* open: of them */
-	uint32_t sources_taken;                                 /* connections ever opened */
+	unsigned count, open;                                   /* open: how many are open */
+	uint32_t sources_taken;                                 /* connections opened so far */
 	struct connection_request *pending;                     /* plan->depth for each connection */
-	int32_t head[CONNECTION_LISTS], tail[CONNECTION_LISTS]; /* -1: empty */
+	int32_t head[CONNECTION_LISTS], tail[CONNECTION_LISTS]; /* -1: the list is empty */
 	unsigned under_way;                                     /* requests */
-	uint64_t given_back;                                    /* of them, since one was answered */
+	uint64_t given_back;                                    /* requests given back since one was answered */
 	struct backlog backlog;
 	struct measures *filling;
-	char *input;  /* for what is read: CONNECTION_READ_MAX bytes, so that a head fits */
-	char *output; /* HTTP/2: for frames, as many */
+	char *input;  /* for reading: CONNECTION_READ_MAX bytes, so that a head fits */
+	char *output; /* HTTP/2: for frames, of the same size */
 };
 
 enum { CONNECTION_READ_MAX = 256 * 1024 };
 
-/* All closed, without a loop. 0; -1 with errno: connections_free() is still to be called. */
+/* Makes the connections, all closed; the caller sets the loop. Returns 0, or -1 with errno, and then connections_free()
+ * must still be called. */
 int connections_init(struct connections *connections, const struct plan *plan,
 					 const struct connection_protocol *protocol, unsigned number);
 
-/* They are closed. */
+/* Frees the connections, which must be closed. */
 void connections_free(struct connections *connections);
 
-/* Has a request wait for a connection; at BACKLOG_MAX it counts as unsent. */
+/* Adds a request to the backlog; if that is full, counts it as unsent. */
 void connections_wait(struct connections *connections, int64_t due_ns, bool again);
 
-/* Takes the first connection of a list. NULL: the list is empty. */
+/* Takes the first connection of a list, or returns NULL if the list is empty. */
 struct connection *connections_take(struct connections *connections, enum connection_list list);
 
-/* Whether it can take another request. */
+/* Returns whether the connection can take another request. */
 bool connection_has_room(const struct connection *conn);
 
-/* Makes a request of it, from now_ns on, to leave with connection_open() or connection_write(). It has room. */
+/* Assigns a request, from now_ns on, to a connection that has room. connection_open() or connection_write() sends it.
+ */
 void connection_assign(struct connections *connections, struct connection *conn, int64_t due_ns, bool again);
 
-/* Opens one that is closed and not listed, for the requests that are assigned. Their failures are counted, if so. */
+/* Opens a connection that is closed and in no list, for its assigned requests. If this fails, they are counted as
+ * failed. */
 void connection_open(struct connections *connections, struct connection *conn);
 
-/* Goes on with what is to leave, from connection to handshake to requests. */
+/* Continues with connecting, the handshake, and sending. */
 void connection_write(struct connections *connections, struct connection *conn);
 
-/* Takes what has come in. false: it is closed now. */
+/* Reads and handles input. Returns false if the connection has been closed. */
 bool connection_read(struct connections *connections, struct connection *conn);
 
-/* Closes it; what is under way on it fails. In closed loop, and at a limit of this process, none is opened for a while
- * if it could not be. */
+/* Closes the connection; its requests fail. No connection is opened for a while if this process reached a limit or, in
+ * closed loop, if the server could not be connected to. */
 void connection_fail(struct connections *connections, struct connection *conn, enum failure failure);
 
-/* Closes it; what is under way on it counts as dropped. */
+/* Closes the connection; its requests count as dropped. */
 void connection_drop(struct connections *connections, struct connection *conn);
 
-/* Closes it; nothing is under way. A closed one becomes one that is listed as such. */
+/* Closes the connection, on which no requests are under way. Adds one that is closed already to its list. */
 void connection_close(struct connections *connections, struct connection *conn);
 
 /* --- for http1.c, http2.c and websocket.c --- */
@@ -156,25 +160,25 @@ void connection_close(struct connections *connections, struct connection *conn);
 /* Opens a connection whose upgrade is complete. */
 void connection_upgraded(struct connections *connections, struct connection *conn);
 
-/* Keeps input that is not complete: take() gets it again, with what comes next. Ends the program without memory. */
+/* Keeps incomplete input, which take() gets again with the bytes that follow. Ends the program without memory. */
 void connection_keep(struct connection *conn, const char *data, size_t length);
 
-/* Returns the request in a place; NULL for CONNECTION_NONE. */
+/* Returns the request in a place, or NULL for CONNECTION_NONE. */
 struct connection_request *connection_at(const struct connections *connections, const struct connection *conn,
 										 uint16_t place);
 
-/* Notes that a request is being handed to the kernel, and that all of it was. */
+/* Note that the first bytes of a request are handed to the kernel, and that the last ones were. */
 void connection_sending(struct connections *connections, struct connection_request *request);
 void connection_sent(struct connections *connections, struct connection *conn, struct connection_request *request);
 
-/* Ends a request: its response is complete; it has failed, and the connection has not; or the server has not looked at
- * it, and it waits for another connection. The place is free then. */
+/* End a request and free its place. Its response is complete; or it has failed, but the connection has not; or the
+ * server has not processed it, and it gets another connection. */
 void connection_answered(struct connections *connections, struct connection *conn, struct connection_request *request);
 void connection_failed(struct connections *connections, struct connection *conn, struct connection_request *request,
 					   enum failure failure);
 void connection_give_back(struct connections *connections, struct connection *conn, struct connection_request *request);
 
-/* As io_trywritev() with IO_LAST. */
+/* Does what io_trywritev() with IO_LAST does. */
 ssize_t connection_trywritev(struct connections *connections, struct connection *conn, const struct iovec *part,
 							 int parts);
 

@@ -1,5 +1,5 @@
-/* histogram.c - see histogram.h. The first 2 * HISTOGRAM_HALF counts are of single nanoseconds; each HISTOGRAM_HALF
- * after them cover twice the range of those before with the same number of places. */
+/* histogram.c - see histogram.h. Each of the first 2 * HISTOGRAM_HALF counts is for a single nanosecond. Each further
+ * group of HISTOGRAM_HALF counts covers a range that is twice as wide as that of the group before. */
 #include "bench/httpbench/load/histogram.h"
 
 #include <math.h>
@@ -61,7 +61,8 @@ void histogram_add(struct histogram *h, const struct histogram *from) {
 
 int64_t histogram_percentile(const struct histogram *h, double percentile) {
 	uint64_t all = h->samples + h->censored, seen = 0;
-	/* rounded up, so that not fewer samples than it says are within it; a product such as 99.9 * 1000 is not exact */
+	/* rounded up, so that at least this share of the samples is within it; a product such as 99.9 * 1000 is not exact
+	 */
 	uint64_t rank = (uint64_t)ceil(percentile * (double)all / 100 * (1 - 1e-12));
 	if (rank < 1) rank = 1;
 	if (rank > h->samples) return -1;

@@ -1,7 +1,7 @@
 /* http1.c - see http1.h. */
 #include "bench/httpbench/load/http1.h"
 
-enum { WRITE_PARTS = 64 /* of requests, written at a time */ };
+enum { WRITE_PARTS = 64 /* parts of requests, written at a time */ };
 
 static const struct target_bytes *head_of(const struct connections *c, const struct connection_request *p) {
 	const struct target *t = &c->plan->target[p->target];
@@ -10,14 +10,15 @@ static const struct target_bytes *head_of(const struct connections *c, const str
 
 /* --- sending --- */
 
-/* Adds what is left of some bytes, of which skip have been handed over, to the parts. */
+/* Adds bytes to the parts, without the first skip bytes, which have been handed over. Returns how many parts it added.
+ */
 static int add_part(struct iovec *part, const char *at, size_t length, size_t skip) {
 	if (skip >= length) return 0;
 	*part = (struct iovec){.iov_base = (char *)at + skip, .iov_len = length - skip};
 	return 1;
 }
 
-/* Notes that the kernel has taken n bytes. */
+/* Notes that the kernel has accepted n bytes. */
 static void written(struct connections *c, struct connection *conn, size_t n) {
 	while (n) {
 		struct connection_request *p = connection_at(c, conn, conn->unsent);
@@ -51,9 +52,9 @@ int http1_write(struct connections *c, struct connection *conn) {
 
 /* --- receiving --- */
 
-/* Ends the first request. Returns false if the connection is closed. */
+/* Ends the first request. Returns false if the connection was closed. */
 static bool complete(struct connections *c, struct connection *conn, struct connection_request *p) {
-	const bool ends = p->response.close || !p->sent; /* the rest of a request would be taken for the next one */
+	const bool ends = p->response.close || !p->sent; /* else its rest would be taken for the next request */
 	connection_answered(c, conn, p);
 	if (!ends && !(conn->retired && !conn->assigned)) return true;
 	while (conn->assigned) connection_give_back(c, conn, connection_at(c, conn, conn->head));
@@ -69,7 +70,7 @@ static bool fail(struct connections *c, struct connection *conn) {
 static bool take(struct connections *c, struct connection *conn, const char *data, size_t length) {
 	while (length) {
 		struct connection_request *p = connection_at(c, conn, conn->head);
-		/* an answer without a request, as 408 before an idle connection is closed */
+		/* a response without a request, such as 408 before the server closes an idle connection */
 		if (!p || !p->sent_ns) return fail(c, conn);
 		if (!p->first_ns) p->first_ns = c->now_ns;
 		const bool head = !p->response.status;
@@ -85,7 +86,7 @@ static bool take(struct connections *c, struct connection *conn, const char *dat
 		length -= (size_t)n;
 		if (!response_complete(&p->response)) continue;
 		const struct connection_request *next = connection_at(c, conn, p->next);
-		if (length && !(next && next->sent_ns)) return fail(c, conn); /* more than was asked for */
+		if (length && !(next && next->sent_ns)) return fail(c, conn); /* more than was requested */
 		if (!complete(c, conn, p)) return false;
 	}
 	return true;

@@ -7,14 +7,14 @@
 #include <string.h>
 
 enum {
-	FRAME_MAX = 32 * 1024 /* more than nghttp2 makes of what it is given here: a payload of 16 KiB and what is added */
+	FRAME_MAX = 32 * 1024 /* more than nghttp2 makes of one frame: 16 KiB of payload, and what it adds */
 };
 
 struct session {
 	struct connections *all;
 	struct connection *conn;
 	nghttp2_session *http2;
-	char *left; /* what the kernel has not taken yet; NULL: nothing */
+	char *left; /* bytes that the kernel has not accepted yet; NULL: none */
 	size_t left_at, left_length;
 };
 
@@ -46,7 +46,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 	return 0;
 }
 
-/* The server announces how many streams it allows, or that it takes no more. */
+/* Notes that the server takes no more streams, that it has ended a response, and how many streams it allows. */
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *context) {
 	const struct session *h = context;
 	if (frame->hd.type == NGHTTP2_GOAWAY) h->conn->retired = true;
@@ -68,7 +68,7 @@ static int on_close(nghttp2_session *session, int32_t stream, uint32_t error, vo
 	if (error == NGHTTP2_REFUSED_STREAM) connection_give_back(h->all, h->conn, p);
 	else if (error == NGHTTP2_PROTOCOL_ERROR) connection_failed(h->all, h->conn, p, FAILURE_PROTOCOL);
 	else if (error != NGHTTP2_NO_ERROR) connection_failed(h->all, h->conn, p, FAILURE_RESET);
-	/* after its response the server may say that it wants no more of the content (RFC 9113, section 8.1) */
+	/* after its response the server may refuse the rest of the content (RFC 9113, section 8.1) */
 	else if (!p->ended) connection_failed(h->all, h->conn, p, FAILURE_SHORT);
 	else connection_answered(h->all, h->conn, p);
 	return 0;
@@ -101,7 +101,7 @@ static ssize_t read_content(nghttp2_session *session, int32_t stream, uint8_t *b
 	return (ssize_t)n;
 }
 
-/* Gives a request to the session. Returns 0, or -1 if it takes no more. */
+/* Submits a request to the session. Returns 0, or -1 if it takes no more. */
 static int submit(const struct connections *c, const struct session *h, struct connection_request *p) {
 	const struct target *t = &c->plan->target[p->target];
 	const struct target_bytes *content = &c->plan->content;
@@ -117,7 +117,7 @@ static int submit(const struct connections *c, const struct session *h, struct c
 	return nghttp2_submit_request(h->http2, NULL, field, t->fields, body, p) < 0 ? -1 : 0;
 }
 
-/* Hands bytes to the kernel and keeps what it does not take. Returns 0, or -1 with errno. */
+/* Hands bytes to the kernel, and keeps those that it does not accept. Returns 0, or -1 with errno. */
 static int hand_over(struct connections *c, struct connection *conn, const char *at, size_t length) {
 	struct session *h = conn->session;
 	const ssize_t n = connection_trywritev(c, conn, &(struct iovec){.iov_base = (char *)at, .iov_len = length}, 1);
@@ -133,7 +133,7 @@ static int hand_over(struct connections *c, struct connection *conn, const char 
 	return -1;
 }
 
-/* Hands over what was left. Returns 0, or -1 with errno; EAGAIN: some is still left. */
+/* Hands over the bytes that were kept. Returns 0, or -1 with errno; EAGAIN: some are still left. */
 static int hand_over_left(struct connections *c, struct connection *conn) {
 	struct session *h = conn->session;
 	while (h->left) {
@@ -148,12 +148,12 @@ static int hand_over_left(struct connections *c, struct connection *conn) {
 	return 0;
 }
 
-/* Whether the session has said so with GOAWAY, because of what the server has sent. */
+/* Returns whether nghttp2 has ended the session, with GOAWAY, because the server broke the protocol. */
 static bool is_over(const struct session *h) {
 	return !nghttp2_session_want_read(h->http2) && !nghttp2_session_want_write(h->http2);
 }
 
-/* Returns how many bytes of frames are in c->output; -1: no memory. */
+/* Writes frames to c->output. Returns how many bytes, or -1 without memory. */
 static ssize_t make_frames(const struct connections *c, const struct session *h) {
 	size_t length = 0;
 	while (length < CONNECTION_READ_MAX - FRAME_MAX) {
@@ -171,7 +171,7 @@ static int send_requests(struct connections *c, struct connection *conn) {
 	struct session *h = conn->session;
 	if (hand_over_left(c, conn) == -1) return -1;
 	for (struct connection_request *p; (p = connection_at(c, conn, conn->unsent));) {
-		if (submit(c, h, p) == -1) { /* no number is left for a stream */
+		if (submit(c, h, p) == -1) { /* there is no stream number left */
 			conn->retired = true;
 			connection_give_back(c, conn, p);
 			continue;
@@ -205,7 +205,7 @@ static nghttp2_session_callbacks *make_callbacks(void) {
 	return callbacks;
 }
 
-/* Its preface opens the windows, beyond the 65,535 bytes that both have at first. */
+/* Submits the settings, with larger windows than the initial 65,535 bytes. */
 static bool begin(const struct plan *plan, nghttp2_session *session) {
 	const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
 											   {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, plan->window}};

@@ -1,4 +1,4 @@
-/* http2.h - HTTP/2 on a connection, with nghttp2: each request is a stream (RFC 9113). */
+/* http2.h - HTTP/2 on a connection (RFC 9113), by nghttp2: each request is a stream. */
 #ifndef BENCH_HTTP2_H
 #define BENCH_HTTP2_H
 

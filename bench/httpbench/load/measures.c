@@ -65,7 +65,7 @@ bool measures_no_upgrade(const struct measures *m) {
 	return *m->websocket_failed && !m->duration[DURATION_UPGRADE].samples;
 }
 
-/* Returns which is the greatest, the first of several. */
+/* Returns the index of the greatest count, or of the first of several. */
 static int greatest(const uint64_t *count) {
 	int found = 0;
 	for (int i = 1; i < MEASURES_STATUSES; i++)
@@ -74,7 +74,7 @@ static int greatest(const uint64_t *count) {
 }
 
 void measures_statuses(const struct measures *m, char *text, size_t size) {
-	uint64_t left[MEASURES_STATUSES]; /* how often those came that are not listed */
+	uint64_t left[MEASURES_STATUSES]; /* counts of the statuses that have not been listed yet */
 	char *end = text + size;
 	memcpy(left, m->status, sizeof left);
 	*text = '\0';

@@ -12,29 +12,30 @@
 enum arrival { ARRIVAL_POISSON, ARRIVAL_CONSTANT };
 
 struct plan {
-	struct target *target; /* of one server, asked for at random, by share */
+	struct target *target; /* targets on one server, chosen at random by share */
 	unsigned targets;
-	double *share;           /* of the targets up to and with each, rising to 1 */
+	double *share;           /* the shares of the targets, cumulative: the last one is 1 */
 	unsigned clients;        /* threads */
-	unsigned connections;    /* of all clients; at least one each */
-	unsigned per_connection; /* requests on a connection, 0: no limit */
-	unsigned depth;          /* requests on a connection that are under way at the same time */
-	double rate;             /* requests a second that are due, of all clients; 0: each when the last is answered */
+	unsigned connections;    /* of all clients together; at least one each */
+	unsigned per_connection; /* requests on a connection; 0: no limit */
+	unsigned depth;          /* requests under way on a connection at the same time */
+	double rate;             /* requests a second that are due, of all clients; 0: closed loop */
 	enum arrival arrival;
 	uint64_t seed;
-	unsigned rank, ranks; /* of several processes like this one: sets apart seeds and turns */
-	uint64_t requests;    /* of all clients; 0: no limit */
+	unsigned rank, ranks; /* this process among several; they differ in seeds and turns */
+	uint64_t requests;    /* of all clients together; 0: no limit */
 	int64_t duration_ns, ramp_ns, timeout_ns;
 	struct sources sources;
 	struct response_expected expected;
 	struct target_bytes content; /* of every request; length 0: none */
 	struct tls_options tls;
-	bool http2;                  /* depth is of streams then */
-	bool websocket;              /* a request is a message: content is its frame, and the message is expected */
+	bool http2;                  /* depth then counts streams */
+	bool websocket;              /* a request is a message: content is its frame, expected the message */
 	unsigned window, window_all; /* HTTP/2: bytes that the server may send on a stream, and on a connection */
 };
 
-/* Open loop: requests are due at a rate. Closed loop: one is due when the one before it is answered. */
+/* Returns whether the plan is open loop: requests are due at a given rate. In closed loop a request is due when the one
+ * before it has been answered. */
 static inline bool plan_open_loop(const struct plan *plan) { return plan->rate > 0; }
 
 #endif

@@ -37,23 +37,24 @@ static bool collect(struct client **client, unsigned clients, struct measures *m
 	return running;
 }
 
-/* Returns when that was, in seconds since the start. */
+/* Stops the clients. Returns the time, in seconds since the start. */
 static double stop_clients(struct client **client, unsigned clients, double start_s) {
 	for (unsigned i = 0; i < clients; i++) client_stop(client[i]);
 	return machine_seconds(CLOCK_MONOTONIC) - start_s;
 }
 
-/* Whether nothing has worked and the reason is known. */
+/* Returns whether nothing has worked, and the reason is known. */
 static bool is_hopeless(const struct measures *m) {
 	if (m->count[COUNT_CONNECTED] == 0) return m->connect_error != 0;
 	if (measures_no_upgrade(m)) return true;
 	return !m->count[COUNT_ANSWERED] && !*m->tls && *m->tls_failed;
 }
 
-/* Returns when the clients were asked to end, in seconds since the start; 0: they ended by themselves. */
+/* Waits until all clients have ended. Returns when they were asked to end, in seconds since the start; 0: they were
+ * not. */
 static double watch_clients(struct client **client, unsigned clients, double start_s, run_watch *watch, void *context,
 							struct run *r, struct measures *m) {
-	/* the clients hand over at whole seconds; look a little later */
+	/* clients hand over their results at whole seconds; they are collected a little later */
 	const double step = COLLECT_MS / 1000.0, lag = 0.05;
 	double from = 0, stopped_s = 0;
 	bool running = true;
@@ -77,8 +78,9 @@ static double watch_clients(struct client **client, unsigned clients, double sta
 
 static int64_t of_seconds(double s) { return (int64_t)(s * 1e9); }
 
-/* Returns how long the server was loaded: for the duration, or until it was stopped, and up to the last answer if that
- * came later. If the requests ran out, until the last was answered or failed. 0: that is not known. */
+/* Returns how long the server was under load: until the duration has passed or the run was stopped, or until the last
+ * answer if that came later. If all requests are done, until the last one was answered or failed. 0: that is not known.
+ */
 static double load_s(const struct plan *plan, const struct measures *m, double start_s, double stopped_s) {
 	const bool all = plan->requests && m->count[COUNT_ANSWERED] + measures_failed(m) >= plan->requests;
 	const int64_t last_ns = all ? m->ended_ns : m->last_ns;
@@ -88,14 +90,14 @@ static double load_s(const struct plan *plan, const struct measures *m, double s
 	return last_s > load_s ? last_s : load_s;
 }
 
-/* Makes all clients before one is started, so that this time is not measured. Returns 0, or -1 with errno. */
+/* Makes all clients before the first one is started, so that this is not measured. Returns 0, or -1 with errno. */
 static int make_clients(struct client **client, const struct plan *plan) {
 	for (unsigned i = 0; i < plan->clients; i++)
 		if (!(client[i] = client_new(plan, i))) return -1;
 	return 0;
 }
 
-/* 0, or -1 with errno. */
+/* Starts the clients. Returns 0, or -1 with errno. */
 static int start_clients(struct client **client, unsigned clients, double start_s) {
 	for (unsigned i = 0; i < clients; i++) {
 		if (client_start(client[i], of_seconds(start_s)) == 0) continue;
@@ -112,7 +114,7 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	struct measures *m = calloc(1, sizeof *m);
 	struct counters counters, counters_after;
 	memset(r, 0, sizeof *r);
-	interrupt_catch(); /* they stay caught: a signal may come between two runs */
+	interrupt_catch(); /* for good, since a signal may come between two runs */
 	errno = ENOMEM;
 	int result = client && m ? make_clients(client, plan) : -1;
 	counters_read(&counters);
@@ -122,7 +124,7 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	if (result == 0) result = start_clients(client, plan->clients, start_s);
 	int error = errno;
 	double stopped_s = result == 0 ? watch_clients(client, plan->clients, start_s, watch, context, r, m) : 0;
-	note_usage(r, 1); /* what follows is no load */
+	note_usage(r, 1); /* what follows is not part of the load */
 	r->usage_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
 	r->elapsed_s = load_s(plan, &r->total, start_s, stopped_s);
 	if (r->elapsed_s <= 0) r->elapsed_s = r->usage_s;

@@ -14,7 +14,7 @@ static uint64_t splitmix(uint64_t *state) {
 
 static uint64_t rotate(uint64_t x, int by) { return x << by | x >> (64 - by); }
 
-/* In (0, 1]. */
+/* Returns a number in (0, 1]. */
 static double uniform(uint64_t *r) {
 	uint64_t result = rotate(r[1] * 5, 7) * 9, t = r[1] << 17;
 	r[2] ^= r[0];
@@ -35,7 +35,7 @@ void schedule_start(struct schedule *s, const struct plan *plan, unsigned number
 	for (int i = 0; i < 4; i++) s->target_random[i] = splitmix(&state);
 	s->interval_ns = plan->rate > 0 ? 1e9 * plan->clients / plan->rate : 0;
 	s->started_ns = started_ns;
-	/* the clients take turns, and in between those of the other ranks */
+	/* the requests of all clients alternate, and so do those of all ranks */
 	s->turn = (number + (double)plan->rank / plan->ranks) / plan->clients;
 	s->next_ns = plan->arrival == ARRIVAL_CONSTANT ? s->turn * s->interval_ns : pause_ns(s);
 }

@@ -1,4 +1,4 @@
-/* schedule.h - when requests are due, and for which target. It depends on a seed, never on the server. */
+/* schedule.h - when requests are due, and for which targets. This depends on a seed, never on the server. */
 #ifndef BENCH_SCHEDULE_H
 #define BENCH_SCHEDULE_H
 
@@ -6,21 +6,22 @@
 
 struct schedule {
 	const struct plan *plan;
-	uint64_t due_random[4], target_random[4]; /* xoshiro256**; apart, since only the former follows a clock */
-	double interval_ns;                       /* mean, of this client */
+	uint64_t due_random[4], target_random[4]; /* xoshiro256**; separate, because only due times follow a clock */
+	double interval_ns;                       /* between requests of this client, on average */
 	int64_t started_ns;
-	double next_ns; /* when the next request is due, since then */
-	double turn;    /* constant arrival: that, in intervals; their sum would drift */
+	double next_ns; /* when the next request is due, since started_ns */
+	double turn;    /* constant arrival: the same in intervals, since adding up ns would drift */
 };
 
-/* Starts the schedule of the client of that number. */
+/* Starts the schedule of the client with that number. */
 void schedule_start(struct schedule *s, const struct plan *plan, unsigned number, int64_t started_ns);
 
-/* Returns when the next request is due, in ns of CLOCK_MONOTONIC; moves on to the one after it. */
+/* schedule_due() returns when the next request is due, in ns of CLOCK_MONOTONIC; schedule_advance() goes on to the one
+ * after it. */
 int64_t schedule_due(const struct schedule *s);
 void schedule_advance(struct schedule *s);
 
-/* Draws the number of a target. */
+/* Draws a target. Returns its index. */
 unsigned schedule_target(struct schedule *s);
 
 #endif

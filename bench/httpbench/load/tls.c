@@ -17,15 +17,15 @@ struct tls {
 	const char *host;
 	bool http2;
 	bool by_name;         /* the host is a name, not an address */
-	SSL_SESSION *session; /* to offer next; NULL: none */
+	SSL_SESSION *session; /* offered to the server next; NULL: none */
 };
 
-/* OpenSSL has a session that can be resumed (with TLS 1.3 a while after the handshake). */
+/* Keeps a session that can be resumed. With TLS 1.3 OpenSSL calls this a while after the handshake. */
 static int keep_session(SSL *stream, SSL_SESSION *session) {
 	struct tls *tls = SSL_CTX_get_app_data(SSL_get_SSL_CTX(stream));
 	SSL_SESSION_free(tls->session);
 	tls->session = session;
-	return 1; /* the session is kept */
+	return 1; /* the reference is now ours */
 }
 
 static bool is_address(const char *host) {
@@ -37,10 +37,10 @@ static bool set_up(struct tls *tls, const struct tls_options *options) {
 	static const unsigned char http1[] = "\x08http/1.1", http2[] = "\x02h2";
 	SSL_CTX *context = tls->context;
 	SSL_CTX_set_app_data(context, tls);
-	/* the rest of a write may be offered from another address and in other parts */
+	/* the rest of a write may come from another address, in other parts */
 	SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS); /* thousands are idle */
-	SSL_CTX_set_read_ahead(context, 1);                  /* a record's head and body in one read(2) */
+	SSL_CTX_set_read_ahead(context, 1);                  /* reads a record's head and body in one read(2) */
 	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 	if (options->resume) {
@@ -85,8 +85,8 @@ tls_stream *tls_open(struct tls *tls, int fd) {
 	return NULL;
 }
 
-/* Finds out why a call did not succeed: watches the descriptor and sets EAGAIN, or sets another errno. Returns -1, or 0
- * at the end of input. */
+/* Determines why a call failed. Watches the descriptor and sets EAGAIN, or sets another errno. Returns -1, or 0 at the
+ * end of input. */
 static int outcome(io_loop *loop, SSL *stream, int result) {
 	int error = errno;
 	switch (SSL_get_error(stream, result)) {
@@ -102,13 +102,13 @@ static int outcome(io_loop *loop, SSL *stream, int result) {
 	return -1;
 }
 
-/* Clears what outcome() reads, so that it belongs to the next call. */
+/* Clears the errors that outcome() reads, so that they are those of the next call. */
 static void begin(void) {
 	ERR_clear_error();
 	errno = 0;
 }
 
-/* Whether the server has agreed to what has to be. */
+/* Returns whether the server has agreed to HTTP/2, if this is required. */
 static bool has_agreed(const SSL *stream) {
 	const unsigned char *protocol;
 	unsigned length;
@@ -137,12 +137,12 @@ int tls_handshake(io_loop *loop, tls_stream *stream) {
 
 ssize_t tls_tryread(io_loop *loop, tls_stream *stream, void *buffer, size_t length) {
 	size_t have = 0, n;
-	/* reads one record after the other that is in memory; more input is rarely there */
+	/* reads all records that are in memory; there is rarely more input */
 	while (have < length && (!have || SSL_has_pending(stream))) {
 		begin();
 		if (SSL_read_ex(stream, (char *)buffer + have, length - have, &n) != 1) {
 			int result = outcome(loop, stream, 0);
-			return have ? (ssize_t)have : result; /* an error will come again */
+			return have ? (ssize_t)have : result; /* an error will occur again */
 		}
 		have += n;
 	}
@@ -155,7 +155,7 @@ ssize_t tls_trywritev(io_loop *loop, tls_stream *stream, const struct iovec *par
 		begin();
 		if (SSL_write_ex(stream, part[i].iov_base, part[i].iov_len, &n) != 1) {
 			int result = outcome(loop, stream, 0);
-			if (result == 0) { /* the server has ended its side */
+			if (result == 0) { /* the server has closed its side */
 				errno = EPIPE;
 				result = -1;
 			}

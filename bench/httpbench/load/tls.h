@@ -1,5 +1,4 @@
-/* tls.h - TLS of a client's connections, through OpenSSL, over descriptors of a loop. One struct tls for each thread.
- */
+/* tls.h - TLS for a client's connections, by OpenSSL, over descriptors of a loop. Each thread has a struct tls. */
 #ifndef BENCH_TLS_H
 #define BENCH_TLS_H
 
@@ -14,41 +13,41 @@ enum { TLS_TEXT = 128 };
 struct tls_options {
 	bool insecure; /* accept any certificate */
 	bool resume;   /* offer the session of an earlier connection */
-	bool http2;    /* by ALPN: a server that does not agree to it fails the handshake; otherwise http/1.1 is offered */
+	bool http2; /* offer h2 by ALPN, and fail the handshake unless the server agrees; otherwise http/1.1 is offered */
 };
 
 struct tls;
 
-/* A connection's end. */
+/* The client's end of a connection. */
 typedef struct ssl_st tls_stream;
 
-/* For connections to a host of that name or address, whose certificate has to be for it and from an authority that the
- * system trusts (or SSL_CERT_FILE names). NULL: no memory, or OpenSSL is not set up. */
+/* Prepares for connections to a host, which is a name or an address. Its certificate must be for this host, from an
+ * authority that the system (or SSL_CERT_FILE) trusts. Returns NULL if there is no memory, or OpenSSL fails. */
 struct tls *tls_new(const struct tls_options *options, const char *host);
 void tls_free(struct tls *tls);
 
-/* For a connection that stands. NULL: no memory. */
+/* Starts TLS on an established connection. Returns NULL without memory. */
 tls_stream *tls_open(struct tls *tls, int fd);
 
-/* Continues the handshake. Returns 0 when it is complete; -1 with EAGAIN if it has to be called again when fd is ready,
- * for which fd is watched; -1 with another errno if it has failed. */
+/* Continues the handshake. Returns 0 when it is complete, or -1. EAGAIN: fd is watched, and it must be called again
+ * when fd is ready. Any other errno: it has failed. */
 int tls_handshake(io_loop *loop, tls_stream *stream);
 
-/* As io_tryread() and io_trywritev(), after the handshake. close_notify ends the input (RFC 8446, section 6.1). Errors:
- * ENODATA: the connection ended without it; EPROTO: a record was malformed; else those of the calls. */
+/* Do what io_tryread() and io_trywritev() do, after the handshake. close_notify ends the input (RFC 8446, section 6.1).
+ * Other errors are ENODATA: the connection ended without it; EPROTO: a malformed record. */
 ssize_t tls_tryread(io_loop *loop, tls_stream *stream, void *buffer, size_t length);
 ssize_t tls_trywritev(io_loop *loop, tls_stream *stream, const struct iovec *part, int parts);
 
-/* Frees the stream without closing its descriptor; sends close_notify first if the connection is sound. NULL is
+/* Frees the stream, but does not close its descriptor; if the connection is sound, sends close_notify first. NULL is
  * allowed. */
 void tls_close(tls_stream *stream, bool sound);
 
 bool tls_resumed(const tls_stream *stream);
 
-/* Writes version and cipher of a complete handshake to text[TLS_TEXT]. */
+/* Writes the version and the cipher of a completed handshake to text[TLS_TEXT]. */
 void tls_describe(const tls_stream *stream, char *text);
 
-/* Writes why the last call of this thread failed to text[TLS_TEXT]. */
+/* Writes the reason why this thread's last call failed to text[TLS_TEXT]. */
 void tls_explain(const tls_stream *stream, char *text);
 
 #endif

@@ -1,6 +1,6 @@
-/* websocket.c - see websocket.h. A session begins with a request of HTTP/1.1 for the change of protocols; with the
- * answer 101 the connection is open. What leaves then is the plan's content, a frame for each request, and now and then
- * a Pong or a Close. */
+/* websocket.c - see websocket.h. A session begins with an HTTP/1.1 request to switch protocols; when the server answers
+ * 101, the connection is open. From then on the client sends the plan's content, a frame for each request, and
+ * sometimes a Pong or a Close. */
 #include "bench/httpbench/load/websocket.h"
 
 #include <openssl/evp.h>
@@ -16,32 +16,31 @@
 #include "bench/httpbench/load/http1.h"
 
 enum {
-	NONCE = 16,                                          /* bytes of a key; */
-	KEY_TEXT = 4 * ((NONCE + 2) / 3) + 1,                /* its length in base64, with a '\0' */
-	ACCEPT_TEXT = 4 * ((SHA_DIGEST_LENGTH + 2) / 3) + 1, /* and that of the answer to it */
-	CONTROL_SIZE = 2 + 4 + FRAMES_CONTROL_MAX,           /* of a client's control frame */
+	NONCE = 16,                                          /* bytes of a key */
+	KEY_TEXT = 4 * ((NONCE + 2) / 3) + 1,                /* its length in base64, plus a '\0' */
+	ACCEPT_TEXT = 4 * ((SHA_DIGEST_LENGTH + 2) / 3) + 1, /* the length of the answer to a key, the same way */
+	CONTROL_SIZE = 2 + 4 + FRAMES_CONTROL_MAX,           /* bytes of a client's control frame */
 	SWITCHING_PROTOCOLS = 101
 };
 
-enum status { NORMAL = 1000, PROTOCOL_ERROR = 1002 }; /* of a Close (section 7.4.1) */
+enum status { NORMAL = 1000, PROTOCOL_ERROR = 1002 }; /* of a Close (RFC 6455, section 7.4.1) */
 
 struct control {
-	uint8_t length, written; /* length 0: nothing is to be sent */
+	uint8_t length, written; /* length 0: there is none to send */
 	char frame[CONTROL_SIZE];
 };
 
 struct websocket {
 	struct frames frames;
 	char key[KEY_TEXT];
-	char *asks; /* the request; NULL once it was answered */
+	char *asks; /* the request; NULL once it has been answered */
 	size_t asks_length, asks_written;
-	struct control pong, next; /* next waits for pong, of which a part was written */
+	struct control pong, next; /* next waits until pong, which has been written in part, is complete */
 };
 
 /* --- the end --- */
 
-/* Sends a Close if the kernel takes it now and no frame was written in part. Nothing is left to be done for the rest
- * of one, or for a server that does not read. */
+/* Sends a Close, unless the kernel does not take it now, or a frame has been written in part. It is not tried again. */
 static void say_close(struct connections *c, struct connection *conn, enum status status) {
 	const struct websocket *s = conn->session;
 	const struct connection_request *p = connection_at(c, conn, conn->unsent);
@@ -55,7 +54,7 @@ static void say_close(struct connections *c, struct connection *conn, enum statu
 
 static void leave(struct connections *c, struct connection *conn) { say_close(c, conn, NORMAL); }
 
-/* Closes a connection because of what the server did, of which the first is kept. Returns false. */
+/* Closes a connection because of an error of the server. The first reason is kept. Returns false. */
 __attribute__((format(printf, 4, 5))) static bool give_up(struct connections *c, struct connection *conn,
 														  enum failure failure, const char *format, ...) {
 	char *why = c->filling->websocket_failed;
@@ -76,21 +75,21 @@ static void end_of_input(struct connections *c, struct connection *conn) {
 	else connection_fail(c, conn, FAILURE_SHORT);
 }
 
-/* The server will send nothing more, and what has no echo yet gets none. */
+/* Handles a Close: requests without an echo fail. */
 static bool take_close(struct connections *c, struct connection *conn, const struct frames_event *e) {
 	const unsigned status = e->length ? (unsigned)(uint8_t)e->at[0] << 8 | (uint8_t)e->at[1] : 0;
 	say_close(c, conn, NORMAL);
 	if (conn->assigned && status)
 		return give_up(c, conn, FAILURE_SHORT, "the server sent Close, with status %u", status);
 	if (conn->assigned) return give_up(c, conn, FAILURE_SHORT, "the server sent Close");
-	connection_fail(c, conn, FAILURE_SHORT); /* nobody waits */
+	connection_fail(c, conn, FAILURE_SHORT); /* no request is under way */
 	return false;
 }
 
 /* --- the upgrade --- */
 
-/* Finds the next field of a name in lines up to end. Returns what is behind its colon, and its length; NULL: there is
- * no other. */
+/* Finds the next field with that name in the lines up to end. Returns the text behind its colon, and its length, or
+ * NULL. */
 static const char *next_field(const char *line, const char *end, const char *name, size_t *length) {
 	const size_t n = strlen(name);
 	for (const char *line_end; line < end; line = line_end + 1) {
@@ -103,7 +102,7 @@ static const char *next_field(const char *line, const char *end, const char *nam
 	return NULL;
 }
 
-/* Whether a field of a head has an element in its list; exact: in these capital and small letters. */
+/* Returns whether a field with that name has an element in its list. exact: upper and lower case matter. */
 static bool has_element(const char *head, const char *end, const char *name, const char *element, bool exact) {
 	static const char around[] = " \t\r,";
 	const size_t n = strlen(element);
@@ -119,9 +118,9 @@ static bool has_element(const char *head, const char *end, const char *name, con
 	return false;
 }
 
-/* Writes what a server has to answer to a key to text[ACCEPT_TEXT]. */
+/* Writes the server's answer to a key to text[ACCEPT_TEXT]. */
 static void accept_of(const char *key, char *text) {
-	static const char uuid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* section 1.3 */
+	static const char uuid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* RFC 6455, section 1.3 */
 	unsigned char hash[SHA_DIGEST_LENGTH];
 	char both[KEY_TEXT + sizeof uuid];
 	const int length = snprintf(both, sizeof both, "%s%s", key, uuid);
@@ -129,7 +128,7 @@ static void accept_of(const char *key, char *text) {
 	(void)EVP_EncodeBlock((unsigned char *)text, hash, sizeof hash);
 }
 
-/* Returns what is wrong with a head with the status 101 (section 4.1); NULL: nothing. */
+/* Returns what is wrong with a response 101 (RFC 6455, section 4.1), or NULL. */
 static const char *check_answer(const struct websocket *s, const char *head, size_t length) {
 	const char *end = head + length;
 	char accept[ACCEPT_TEXT];
@@ -146,7 +145,8 @@ static const char *check_answer(const struct websocket *s, const char *head, siz
 			   : NULL;
 }
 
-/* Takes the head of the answer. Returns how many bytes, 0 if it is not complete, or -1 if the connection is closed. */
+/* Parses the head of the response. Returns how many bytes it used, 0 if it is incomplete, or -1 if the connection has
+ * been closed. */
 static int take_answer(struct connections *c, struct connection *conn, const char *data, size_t length) {
 	struct websocket *s = conn->session;
 	struct response answer = {0};
@@ -178,25 +178,26 @@ static int take_answer(struct connections *c, struct connection *conn, const cha
 
 /* --- receiving --- */
 
-/* more: another message follows at once. */
+/* Handles content of a message. more: another message follows at once. */
 static bool take_content(struct connections *c, struct connection *conn, const struct frames_event *e, bool more) {
 	struct connection_request *p = connection_at(c, conn, conn->head);
 	const struct connection_request *next = p ? connection_at(c, conn, p->next) : NULL;
-	/* what comes at once fails with what it came with; later it is too late for that */
+	/* a message that is no echo also fails the one it came with, which can only be done now */
 	if (!p || !p->sent_ns || (more && !(next && next->sent_ns)))
 		return give_up(c, conn, FAILURE_WEBSOCKET, "a message came that is no echo");
 	if (!p->first_ns) p->first_ns = c->now_ns;
 	response_compare(&p->response, e->at, e->length, &c->plan->expected);
 	if (!e->ends) return true;
 	if (!p->sent) return give_up(c, conn, FAILURE_WEBSOCKET, "an echo came before its message was sent");
-	p->response.status = SWITCHING_PROTOCOLS; /* that of its connection, which is expected */
+	p->response.status = SWITCHING_PROTOCOLS; /* the status of the connection's response, which is expected */
 	connection_answered(c, conn, p);
 	if (!conn->retired || conn->assigned) return true;
 	connection_close(c, conn);
 	return false;
 }
 
-/* Has a Ping answered. Of several for which there was no time, only the last is (section 5.5.3). */
+/* Prepares a Pong. If several Pings come before one could be sent, only the last is answered (RFC 6455, section 5.5.3).
+ */
 static void answer_ping(struct websocket *s, const struct frames_event *e) {
 	struct control *pong = s->pong.written ? &s->next : &s->pong;
 	frames_make(pong->frame, FRAMES_PONG, e->at, e->length);
@@ -211,7 +212,7 @@ static bool take_frames(struct connections *c, struct connection *conn, const ch
 		data += n;
 		length -= n;
 		if (e.kind == FRAMES_WRONG) return give_up(c, conn, FAILURE_WEBSOCKET, "%s", e.why);
-		const bool more = e.ends && length && !(*data & FRAMES_CLOSE); /* a bit that all control frames have */
+		const bool more = e.ends && length && !(*data & FRAMES_CLOSE); /* the bit of control frames */
 		if (e.kind == FRAMES_CONTENT && !take_content(c, conn, &e, more)) return false;
 		if (e.kind == FRAMES_CONTROL && e.opcode == FRAMES_CLOSE) return take_close(c, conn, &e);
 		if (e.kind == FRAMES_CONTROL && e.opcode == FRAMES_PING) answer_ping(s, &e);
@@ -232,7 +233,7 @@ static bool take(struct connections *c, struct connection *conn, const char *dat
 
 /* --- sending --- */
 
-/* Writes what is left of some bytes. Returns how many; less than all: errno says why. */
+/* Writes bytes. Returns how many; if not all, errno has the reason. */
 static size_t write_rest(struct connections *c, struct connection *conn, const char *at, size_t length) {
 	size_t written = 0;
 	while (written < length) {
@@ -244,7 +245,7 @@ static size_t write_rest(struct connections *c, struct connection *conn, const c
 	return written;
 }
 
-/* 0, or -1 with errno. */
+/* Returns 0, or -1 with errno. */
 static int send_pongs(struct connections *c, struct connection *conn, struct websocket *s) {
 	while (s->pong.length) {
 		s->pong.written +=
@@ -262,7 +263,7 @@ static int send_frames(struct connections *c, struct connection *conn) {
 		s->asks_written += write_rest(c, conn, s->asks + s->asks_written, s->asks_length - s->asks_written);
 		return s->asks_written < s->asks_length ? -1 : 0;
 	}
-	/* a Pong goes between messages */
+	/* a Pong may only be sent between messages */
 	if (s->pong.written && send_pongs(c, conn, s) == -1) return -1;
 	return http1_write(c, conn) == -1 ? -1 : send_pongs(c, conn, s);
 }
@@ -293,7 +294,7 @@ static void *session_new(struct connections *c, struct connection *conn) {
 		s->asks_length = (size_t)length;
 		return s;
 	}
-	free(s); /* asks is not defined */
+	free(s); /* asks is undefined */
 	return NULL;
 }
 

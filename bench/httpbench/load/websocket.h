@@ -1,5 +1,5 @@
-/* websocket.h - a WebSocket on a connection (RFC 6455): each request is a message, and its answer the echo. The first
- * request of a connection says which target it is opened for. */
+/* websocket.h - WebSocket on a connection (RFC 6455): each request is a message, and the server echoes it. The first
+ * request of a connection determines the target for which it is opened. */
 #ifndef BENCH_WEBSOCKET_H
 #define BENCH_WEBSOCKET_H
 
