@@ -1,9 +1,9 @@
-/* faults.c - for LD_PRELOAD: makes the nth call of a function fail, or transfer less than it is asked to. Its orders,
- * and how often each function was called, are in a file that it maps (FAULTS names it), so that one server lives
+/* faults.c - a library for LD_PRELOAD that makes the nth call of a function fail, or transfer less than requested. Its
+ * orders, and counts of the calls, are in a file that it maps (the variable FAULTS names it), so that one server lives
  * through thousands of faults. See faults.py, which has the same structure.
  *
- * What fails is as the kernel would have it: close(2) closes before it fails; after a socket has taken or given less
- * than it could, or has said EAGAIN, epoll(7) reports it anew; one that has said EPIPE or ECONNRESET is dead. */
+ * Failures are like those of the kernel: close(2) closes the descriptor and then fails; after a short transfer or
+ * EAGAIN, epoll(7) reports a ready socket again; after EPIPE or ECONNRESET, a socket is dead. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,17 +44,17 @@ enum { CALLS_MAX = 64, NAME_MAX_LENGTH = 16, DESCRIPTORS = 1 << 16, FAULT_SHORT 
 static struct shared {
 	char name[CALLS_MAX][NAME_MAX_LENGTH]; /* written at the start */
 	atomic_int_fast64_t called[CALLS_MAX];
-	atomic_int_fast64_t armed; /* number of the call + 1; 0: nothing fails */
-	int64_t error;             /* an errno; FAULT_SHORT: the call transfers no more than */
-	int64_t length;            /* so many bytes */
-	int64_t first, times;      /* which calls, counted from 1 since `called` was 0 */
+	atomic_int_fast64_t armed; /* number of the call plus 1; 0: nothing fails */
+	int64_t error;             /* an errno; or FAULT_SHORT: the call transfers at most */
+	int64_t length;            /* this many bytes */
+	int64_t first, times;      /* the first of the failing calls, and how many; counted from 1 since called was 0 */
 	atomic_int_fast64_t hits;  /* how many have failed */
 } * shared;
 
 _Static_assert((int)CALLS_COUNT <= (int)CALLS_MAX, "the table is too small");
 
-static pid_t server;               /* not its children */
-static _Thread_local bool started; /* not what a sanitizer does to begin a thread */
+static pid_t server;               /* calls of its children do not count */
+static _Thread_local bool started; /* what a sanitizer does to begin a thread does not count */
 
 static struct {
 	int epoll;
@@ -65,7 +65,7 @@ static struct {
 	static __typeof__(name) *real;                                                                                     \
 	if (!real) real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
 
-/* Counts the call. Returns whether it is one of those that fail. */
+/* Counts a call. Returns whether it is to fail. */
 static bool is_hit(int call) {
 	if (!shared || !started || getpid() != server) return false;
 	int64_t n = atomic_fetch_add(&shared->called[call], 1) + 1;
@@ -80,7 +80,7 @@ static bool fails(int call) {
 	return true;
 }
 
-/* Has the kernel report the descriptor again, if it is ready. */
+/* Makes the kernel report the descriptor again, if it is ready. */
 static void report_again(int fd) {
 	int error = errno;
 	if (fd >= 0 && fd < DESCRIPTORS && registered[fd].epoll)
@@ -88,15 +88,15 @@ static void report_again(int fd) {
 	errno = error;
 }
 
-/* Has it behave as after a RST of its peer. */
+/* Makes the socket behave as after an RST from its peer. */
 static void kill_socket(int fd) {
 	int error = errno;
-	syscall(SYS_shutdown, fd, SHUT_WR); /* the sandbox allows no SHUT_RDWR */
+	syscall(SYS_shutdown, fd, SHUT_WR); /* the sandbox does not allow SHUT_RDWR */
 	syscall(SYS_shutdown, fd, SHUT_RD);
 	errno = error;
 }
 
-/* What a transfer is to do: fail (true), or move *length bytes. */
+/* Returns whether a transfer is to fail. Otherwise it may move only *length bytes; *is_short: that is fewer. */
 static bool transfer_fails(int call, int fd, size_t *length, bool *is_short) {
 	*is_short = false;
 	if (!is_hit(call)) return false;
@@ -129,7 +129,7 @@ __attribute__((constructor)) static void begin(void) {
 
 /* --- memory --- */
 
-/* What is needed before there is a malloc: by dlsym(3), and by a sanitizer that begins. */
+/* Memory for dlsym(3) and for a starting sanitizer, which need it before there is a malloc(). */
 static char early[1 << 16];
 static size_t early_used;
 
@@ -178,7 +178,7 @@ void *aligned_alloc(size_t alignment, size_t size) {
 	return fails(CALL_aligned_alloc) ? NULL : real(alignment, size);
 }
 
-/* Looked up at the start: dlsym(3) frees. */
+/* Looked up at the start, since dlsym(3) itself calls free(). */
 static __typeof__(free) *real_free;
 
 void free(void *p) {
@@ -267,7 +267,7 @@ int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict at
 	return error;
 }
 
-/* The one argument behind those that have names. */
+/* Takes the argument behind the named ones. */
 #define LAST(type, before)                                                                                             \
 	va_list list;                                                                                                      \
 	va_start(list, before);                                                                                            \
@@ -344,7 +344,7 @@ ssize_t splice(int from, off_t *from_at, int to, off_t *to_at, size_t n, unsigne
 	return result;
 }
 
-/* Shortens the parts to length bytes, in a copy. Returns how many parts there are then. */
+/* Shortens the parts, in a copy, to length bytes. Returns how many parts remain. */
 static int shorten(struct iovec *copy, const struct iovec *part, int parts, size_t length) {
 	int i = 0;
 	for (; i < parts && length; length -= copy[i++].iov_len) {

@@ -1,5 +1,6 @@
-/* fuzz_answer.c - whatever comes in from a server or lies in a log: answers are parsed within their bounds, and the
- * same however they are cut; so are histogram logs. The first byte says which, and where the cut is. */
+/* fuzz_answer.c - whatever a server sends or a log contains, responses and histogram logs are parsed within their
+ * bounds, responses with the same result however they are divided. The first byte determines which it is, and where it
+ * is divided. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +15,11 @@ static void require(bool holds) {
 	if (!holds) abort();
 }
 
-/* Feeds what is there of an answer; how much of it was used, or -1. */
+/* Feeds a part of a response. Returns how many bytes of it were used, or -1. */
 static int feed(struct response *r, const char *data, size_t length, const struct response_expected *expected) {
 	size_t used = 0;
 	while (used < length && !response_complete(r)) {
-		/* of exactly the size, for the address sanitizer */
+		/* of exact size, so that a sanitizer sees reads beyond the end */
 		size_t rest = length - used;
 		char *copy = malloc(rest);
 		if (!copy) abort();

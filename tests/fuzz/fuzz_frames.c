@@ -1,5 +1,5 @@
-/* fuzz_frames.c - whatever a server sends on a WebSocket: its frames are parsed within their bounds, and the same
- * however they are cut. The first byte says where the cut is. */
+/* fuzz_frames.c - whatever a server sends on a WebSocket, its frames are parsed within their bounds, and with the same
+ * result however they are divided. The first byte determines where. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { INPUT_MAX = 4096 };
 
-/* What came, without where it was cut. */
+/* The result, which does not depend on where the input was divided. */
 struct seen {
 	size_t used, content, ends, controls, control_bytes;
 	const char *why; /* a literal */
@@ -21,7 +21,7 @@ static void require(bool holds) {
 
 static void feed(struct frames *f, struct seen *s, const char *data, size_t length) {
 	while (length && !s->why) {
-		/* of exactly the size, for the address sanitizer */
+		/* of exact size, so that a sanitizer sees reads beyond the end */
 		char *copy = malloc(length);
 		struct frames_event e;
 		if (!copy) abort();
@@ -48,7 +48,7 @@ static void feed(struct frames *f, struct seen *s, const char *data, size_t leng
 	}
 }
 
-/* Makes a frame of it, which a server may not send: it is masked. */
+/* Makes a frame with the data. It is masked, so that a server may not send it. */
 static void make(const char *data, size_t length) {
 	char *frame = malloc(frames_size(length));
 	struct frames f = {0};

@@ -1,5 +1,5 @@
-/* fuzz_http2.c - whatever frames come in: what goes out is whole frames, and nothing is
- * kept at the end. For libFuzzer: clang -fsanitize=fuzzer,address,undefined. */
+/* fuzz_http2.c - whatever frames come in, the output is whole frames, and nothing is kept at the end. For libFuzzer:
+ * clang -fsanitize=fuzzer,address,undefined. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ static struct site_context site;
 static struct batch_pool batches;
 static struct http2_context context;
 static char frames[HTTP2_FRAMES];
-static int fd; /* frames are not sent anywhere: it stands for the socket */
+static int fd; /* stands for the socket; no frames are sent */
 
 static void write_file(const char *directory, const char *name, size_t length) {
 	char path[256], *zeros = calloc(1, length);
@@ -52,11 +52,11 @@ static void set_up(void) {
 	fd = end[0];
 }
 
-/* Nothing is sent, and what would be is looked at below. */
+/* Ignores what would be sent; the output is checked below. */
 static void ignore(void *connection) { (void)connection; }
 static const struct http2_connection functions = {.send = ignore, .close = ignore};
 
-/* Whole frames, none of them too long. */
+/* Checks that frames are whole and not too long. */
 static void check(const char *at, const char *end) {
 	while (at < end) {
 		struct frame f;
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	struct http2 *h = http2_new(&context, &functions, NULL, &peer, FORWARDING_NONE, 80, false);
 	require(h);
 	memcpy(input, preface, kept);
-	/* the first octet of each piece says how long it is, and whether others wait to be sent */
+	/* the first octet of each piece has its length, and whether output is blocked */
 	while (length && !http2_ended(h)) {
 		size_t piece = (size_t)(data[0] >> 1) * 8 + 1;
 		bool blocked = data[0] & 1;
@@ -105,6 +105,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	http2_free(h);
 	response_batch_free_spares(&batches);
 	require(io_wait(loop, 0) == 0);
-	site_context_collect(&site); /* what nobody waits for any more */
+	site_context_collect(&site); /* frees jobs for which nothing waits any more */
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* fuzz_request.c - whatever bytes come in: heads, bodies, paths, ranges and dates are parsed within their bounds, and
- * the same however the bytes are cut. For libFuzzer: clang -fsanitize=fuzzer,address,undefined. */
+/* fuzz_request.c - whatever bytes come in, heads, bodies, paths, ranges and dates are parsed within their bounds, and
+ * with the same result however the bytes are divided. For libFuzzer: clang -fsanitize=fuzzer,address,undefined. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void parse_path(struct slice path) {
 	require(again_length == length && memcmp(out, again, length) == 0);
 }
 
-/* Whatever a client puts in front, what its proxy adds is found. */
+/* Checks that the address that a proxy adds is found, whatever the client put in front. */
 static void find_client(const struct request *q, enum forwarding by, enum field_name name, const char *added) {
 	static const struct trusted_proxies nobody;
 	static char list[HEAD_MAX + 64];
@@ -68,7 +68,7 @@ static void use(const struct request *q) {
 	(void)precondition_range(q, &v);
 }
 
-/* Answered or refused, the request is logged. */
+/* Logs a request, whether answered or refused. */
 static void log_request(const struct request *q) {
 	static char line[ACCESS_LINE_MAX];
 	struct peer peer = {0};
@@ -80,7 +80,7 @@ static void log_request(const struct request *q) {
 	}
 }
 
-/* A head that is known is what it was parsed to, whatever follows it. */
+/* Checks that a known head is the same as when it was parsed, whatever follows it. */
 static void remember(const struct request *q, struct slice input, size_t used) {
 	static struct heads heads;
 	size_t length;
@@ -98,7 +98,7 @@ static void remember(const struct request *q, struct slice input, size_t used) {
 	}
 }
 
-/* A body cut in two ends where the whole does. */
+/* Checks that a body in two pieces ends where the whole does. */
 static void skip_body(const struct request *q, const char *data, size_t length) {
 	struct body whole, halves;
 	body_start(&whole, q);
@@ -118,12 +118,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	static struct request q, cut;
-	char *copy = malloc(length + 1); /* of exactly that size, for the sanitizer to watch */
+	char *copy = malloc(length + 1); /* of exact size, so that a sanitizer sees reads beyond the end */
 	if (!copy) return 0;
 	memcpy(copy, data, length);
 	int n = request_parse(&q, copy, length);
 	require(n <= (int)length);
-	/* a start of it is incomplete, or wrong in the same way */
+	/* a shorter part is incomplete, or wrong in the same way */
 	for (size_t i = 0; i < length && i < 64; i++) {
 		int part = request_parse(&cut, copy, i);
 		require(n > 0 && (int)i >= n ? part == n : part <= 0);

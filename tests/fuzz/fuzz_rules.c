@@ -1,7 +1,7 @@
-/* fuzz_rules.c - whatever stands in _headers and _redirects: it is parsed within its bounds, patterns match what a slow
- * and simple matcher does, and what a client asks for gets out of no value or target. The last line of the input is a
- * host, a path and a query, with blanks between; the rest is the file. For libFuzzer:
- * clang -fsanitize=fuzzer,address,undefined. */
+/* fuzz_rules.c - whatever _headers and _redirects contain, they are parsed within their bounds; patterns match what a
+ * slow and simple matcher does; and nothing that a client requests breaks out of a value or target. The last line of
+ * the input is a host, a path and a query, separated by blanks; the rest is the file. For libFuzzer: clang
+ * -fsanitize=fuzzer,address,undefined. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +25,13 @@ static unsigned steps;
 
 static struct slice behind(struct slice s, size_t n) { return (struct slice){.at = s.at + n, .length = s.length - n}; }
 
-/* The length of a splat or placeholder at the start, or 0. */
+/* Returns the length of a splat or placeholder at the start, or 0. */
 static size_t wildcard(struct slice pattern) {
 	size_t name = pattern_placeholder(pattern).length;
 	return pattern.at[0] == '*' ? 1 : name ? 1 + name : 0;
 }
 
-/* Tries every way. */
+/* Returns whether the pattern matches, by trying all lengths. */
 static bool matches(struct slice pattern, struct slice path) {
 	if (++steps > STEPS_MAX) return false;
 	if (!pattern.length) return !path.length;
@@ -44,7 +44,7 @@ static bool matches(struct slice pattern, struct slice path) {
 	return false;
 }
 
-/* The pattern with what it stands for in place of its names is the path. */
+/* Checks that a pattern is the path if its names are replaced by their values. */
 static void check_captures(const struct pattern *pattern, struct slice text, struct slice path,
 						   const struct pattern_captures *captures) {
 	while (text.length) {
@@ -91,7 +91,7 @@ static void check_pattern(struct slice text, struct slice path, enum pattern_mod
 
 /* --- the files --- */
 
-/* A line is a name, ": " and a value without control characters. */
+/* Checks that each line is a name, ": ", and a value without control characters. */
 static void check_filled(struct slice lines) {
 	if (!lines.at) require(!lines.length || lines.length > HEADER_OCTETS_MAX);
 	while (lines.at && lines.length) {
@@ -165,7 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	struct redirect_request request = {.host = take_word(&last), .path = take_word(&last), .query = take_word(&last)};
 	if (!request.path.length || request.path.at[0] != '/') request.path = SLICE("/a/b-c/d");
 	if (request.query.length && request.query.at[0] != '?') request.query = (struct slice){0};
-	/* of exactly that size, for the sanitizer to watch */
+	/* of exact size, so that a sanitizer sees reads beyond the end */
 	char *file = malloc(text.length ? text.length : 1);
 	if (file) {
 		memcpy(file, copy, text.length);

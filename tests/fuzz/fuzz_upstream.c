@@ -1,5 +1,5 @@
-/* fuzz_upstream.c - what is passed on: a request is the same one for whoever reads it next, and of a response no field
- * of its connection is left. For libFuzzer: clang -fsanitize=fuzzer,address,undefined. */
+/* fuzz_upstream.c - a request that is passed on is the same request to the upstream, and no fields of the connection
+ * are left in a response. For libFuzzer: clang -fsanitize=fuzzer,address,undefined. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -22,14 +22,14 @@ static void check_request(const char *data, size_t length) {
 	size_t n = upstream_request_head(head, &u);
 	require(n <= UPSTREAM_REQUEST_MAX);
 	int parsed = request_parse(&again, head, n);
-	if (parsed == -431) return; /* what is added made it too long for ourselves */
+	if (parsed == -431) return; /* the added fields made it longer than we accept */
 	if (!q.host.length) return; /* HTTP/1.0 without Host */
 	require(parsed == (int)n && slice_equal(again.method_name, q.method_name));
 	require(again.framing == q.framing && again.content_length == q.content_length);
 	require(slice_equal(again.path, SLICE("/x")) && again.keep_alive);
 }
 
-/* Lines are whole, and say nothing of a connection, nor of lengths. */
+/* Checks that lines are complete, and about neither connections nor lengths. */
 static void check_lines(struct slice rest, bool may_have_length) {
 	while (rest.length) {
 		struct slice line = slice_first(rest, slice_until(rest, '\n'));
@@ -46,7 +46,7 @@ static void check_response(parse_response *parse, const char *data, size_t lengt
 	struct upstream_response r, part;
 	int n = parse(&r, data, length, head_only, lines);
 	require(n <= (int)length);
-	/* a start of it is incomplete, or wrong in the same way */
+	/* a shorter part is incomplete, or wrong in the same way */
 	for (size_t i = 0; i < length && i < 64; i++) {
 		int cut = parse(&part, data, i, head_only, part_lines);
 		require(n > 0 && (int)i >= n ? cut == n : cut <= 0);
@@ -63,7 +63,7 @@ static void check_response(parse_response *parse, const char *data, size_t lengt
 	}
 }
 
-/* What body_read() has taken as trailers. */
+/* Checks the trailers that body_read() has accepted. */
 static void check_trailers(const char *data, size_t length) {
 	static char lines[UPSTREAM_TRAILERS_MAX];
 	struct body body;
@@ -83,7 +83,7 @@ static void check_trailers(const char *data, size_t length) {
 	}
 }
 
-/* What a program is told fits, and is the same for FastCGI and SCGI. */
+/* Checks that the variables for a program fit, and are the same for FastCGI and SCGI. */
 static void check_variables(const char *data, size_t length) {
 	static struct request q;
 	static char head[UPSTREAM_CGI_MAX];
@@ -103,7 +103,7 @@ static void complain(void *context, struct slice line) {
 	require(line.length && !memchr(line.at, '\n', line.length));
 }
 
-/* Records carry the same in whatever pieces they come. */
+/* Checks that records have the same content however they are divided. */
 static void check_records(const char *data, size_t length) {
 	static struct fcgi_records whole, pieces;
 	size_t told = 0, told_again = 0, got = 0;
@@ -128,7 +128,7 @@ static void check_records(const char *data, size_t length) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
-	char *copy = malloc(length + 1); /* of exactly that size, for the sanitizer to watch */
+	char *copy = malloc(length + 1); /* of exact size, so that a sanitizer sees reads beyond the end */
 	if (!copy) return 0;
 	memcpy(copy, data, length);
 	check_request(copy, length);

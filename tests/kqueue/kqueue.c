@@ -1,5 +1,6 @@
-/* kqueue.c - kqueue(2) and kevent(2) over epoll, for tests on Linux alone: sockets and pipes, EV_CLEAR, at most KQ_MAX
- * queues a thread, each used by the thread that made it. With it io/kqueue.c runs the same tests as the others. */
+/* kqueue.c - implements kqueue(2) and kevent(2) with epoll(7), for tests on Linux: sockets and pipes, EV_CLEAR, at most
+ * KQ_MAX queues for each thread, each used only by the thread that made it. With it, io/kqueue.c runs the same tests as
+ * the other mechanisms. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -10,7 +11,7 @@
 enum { KQ_MAX = 4, FD_MAX = 65536, WAIT_MAX = 256 };
 
 static _Thread_local struct queue {
-	int fd;                   /* of epoll; 0: unused */
+	int fd;                   /* the epoll descriptor; 0: unused */
 	uint32_t watched[FD_MAX]; /* EPOLLIN, EPOLLOUT */
 } queues[KQ_MAX];
 
@@ -19,7 +20,7 @@ int kqueue(void) {
 	if (fd == -1) return -1;
 	struct queue *q = NULL;
 	for (int i = 0; i < KQ_MAX; i++)
-		if (!queues[i].fd || queues[i].fd == fd) q = &queues[i]; /* the same number: the old one was closed */
+		if (!queues[i].fd || queues[i].fd == fd) q = &queues[i]; /* the same number: the previous one was closed */
 	if (!q) {
 		close(fd);
 		errno = EMFILE;
@@ -46,7 +47,7 @@ static int apply(struct queue *q, const struct kevent *change) {
 	uint32_t *watched = &q->watched[change->ident];
 	uint32_t wanted = change->flags & EV_DELETE ? *watched & ~bit : *watched | bit;
 	struct epoll_event event = {.events = wanted | EPOLLET | EPOLLRDHUP, .data.fd = (int)change->ident};
-	/* the number may have been closed and opened again since: then epoll has forgotten it */
+	/* the descriptor may have been closed, and its number reused: epoll has removed it */
 	int r = *watched ? epoll_ctl(q->fd, EPOLL_CTL_MOD, event.data.fd, &event) : -1;
 	if (r == -1 && (!*watched || errno == ENOENT)) {
 		event.events = bit | EPOLLET | EPOLLRDHUP;
@@ -82,7 +83,7 @@ int kevent(int kq, const struct kevent *change, int changes, struct kevent *even
 		event[n].flags = EV_ERROR;
 		event[n++].data = errno;
 	}
-	int room = (events - n) / 2; /* one of epoll's may become two */
+	int room = (events - n) / 2; /* an event of epoll may become two */
 	if (room == 0) return n;
 	if (room > WAIT_MAX) room = WAIT_MAX;
 	struct epoll_event ready[WAIT_MAX];

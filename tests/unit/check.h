@@ -1,4 +1,4 @@
-/* check.h - cmocka with what it wants included before it. */
+/* check.h - cmocka, with the headers that it requires. */
 #ifndef TESTS_UNIT_CHECK_H
 #define TESTS_UNIT_CHECK_H
 

@@ -1,4 +1,4 @@
-/* test_access.c - lines of the log in each format, whatever comes. */
+/* test_access.c - lines of the log in each format, for any input. */
 #include "tests/unit/check.h"
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ static struct slice format(enum log_format format, const struct access *access) 
 	return (struct slice){.at = line, .length = n};
 }
 
-/* Of the request as it is now. */
+/* Returns the log entry for the current request. */
 static struct access answered(const struct peer *p, int status, uint64_t bytes) {
 	struct access a = access_of(p, &q);
 	a.status = status;
@@ -94,7 +94,7 @@ static void of_an_upstream_is_logged_what_is_known(void **state) {
 	check_slice(format(LOG_JSON, &a),
 				START "\"status\":200,\"bytes\":1,\"upstream\":\"10.0.0.1:80\","
 					  "\"upstream_status\":200,\"upstream_seconds\":0.001500,\"seconds\":1.234567}");
-	u.status = 0; /* it has not answered */
+	u.status = 0; /* the upstream has not answered */
 	a.status = 502;
 	check_slice(format(LOG_JSON, &a),
 				START "\"status\":502,\"bytes\":1,\"upstream\":\"10.0.0.1:80\",\"seconds\":1.234567}");
@@ -128,14 +128,14 @@ static void strings_are_utf_8(void **state) {
 		{"\xc2\x9b\xc2\xa0", "\\u009b\xc2\xa0"},                         /* CSI; a space */
 		{"\xc0\xaf\xc1\xbf", "\\u00c0\\u00af\\u00c1\\u00bf"},            /* overlong */
 		{"\xe0\x9f\xbf", "\\u00e0\\u009f\\u00bf"},                       /* overlong */
-		{"\xe0\xa0\x80", "\xe0\xa0\x80"},                                /* the first of three octets */
+		{"\xe0\xa0\x80", "\xe0\xa0\x80"},                                /* the first valid one of three octets */
 		{"\xf0\x8f\xbf\xbf", "\\u00f0\\u008f\\u00bf\\u00bf"},            /* overlong */
 		{"\xed\xa0\x80", "\\u00ed\\u00a0\\u0080"},                       /* a surrogate */
-		{"\xed\x9f\xbf", "\xed\x9f\xbf"},                                /* the last before them */
+		{"\xed\x9f\xbf", "\xed\x9f\xbf"},                                /* the last one before the surrogates */
 		{"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},                        /* 10FFFF */
-		{"\xf4\x90\x80\x80", "\\u00f4\\u0090\\u0080\\u0080"},            /* and one more */
-		{"\xf5\x80\x80\x80\xff", "\\u00f5\\u0080\\u0080\\u0080\\u00ff"}, /* no first octets */
-		{"\xe2\x82x\xe2\x82", "\\u00e2\\u0082x\\u00e2\\u0082"},          /* broken off */
+		{"\xf4\x90\x80\x80", "\\u00f4\\u0090\\u0080\\u0080"},            /* beyond it */
+		{"\xf5\x80\x80\x80\xff", "\\u00f5\\u0080\\u0080\\u0080\\u00ff"}, /* not valid as first octets */
+		{"\xe2\x82x\xe2\x82", "\\u00e2\\u0082x\\u00e2\\u0082"},          /* truncated */
 		{"\x80", "\\u0080"},
 	};
 	struct peer none = {0};
@@ -151,7 +151,7 @@ static void strings_are_utf_8(void **state) {
 	}
 }
 
-/* What every field may hold at most: none of it fits in a line but its start. */
+/* Every field is as long as possible: only its start fits in a line. */
 static void of_endless_fields_the_start_is_logged(void **state) {
 	(void)state;
 	static char endless[10 * ACCESS_REQUEST_MAX];
@@ -190,7 +190,7 @@ static void a_character_at_the_end_of_what_is_logged_stays_whole(void **state) {
 	assert_memory_equal(text.at + text.length - (sizeof end - 1), end, sizeof end - 1);
 }
 
-/* What lines begin with is kept from one to the next. */
+/* The start of a line is kept for the next one. */
 static void each_line_begins_with_its_own_address_and_time(void **state) {
 	(void)state;
 	struct access_style style = {.format = LOG_COMMON};

@@ -1,4 +1,4 @@
-/* test_acme.c - what is made of names, of dates, and of what uacme says; the proofs that processes share. */
+/* test_acme.c - how names, dates and the output of uacme are interpreted; proofs that processes share. */
 #include <fcntl.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -48,7 +48,7 @@ static void names_of_the_public_dns_are_possible(void **state) {
 	for (size_t i = 0; i < sizeof not / sizeof *not ; i++) assert_false(subject_possible(not [i]));
 }
 
-/* What uacme -vvv writes when the authority answers. */
+/* The output of uacme -vvv when the authority answers. */
 #define ANSWER(FIELDS, BODY)                                                                                           \
 	"uacme: acme_post: HTTP headers:\n" FIELDS "\r\n\r\n\nuacme: acme_post: HTTP body:\n" BODY "\n"                    \
 	"uacme: the server reported the following error:\n" BODY "\nuacme: failed\n"
@@ -120,7 +120,7 @@ static int tear_down(void **state) {
 
 /* --- a run --- */
 
-/* Puts a program of the shell in the place of uacme, and runs it until it ends. now_ms: the time after the start. */
+/* Runs a shell script in place of uacme until it ends. now_ms: the time since the start. */
 static struct outcome run(const char *program, int64_t now_ms) {
 	char path[PATH_MAX], *search = strdup(getenv("PATH")); /* NOLINT(concurrency-mt-unsafe): one thread */
 	struct challenges *challenges = challenges_new();
@@ -162,8 +162,7 @@ static void the_end_of_what_a_run_says_counts(void **state) {
 
 /* --- renewal --- */
 
-/* Writes a certificate of so many seconds, of which so many are left, where it is in use, and returns when it is
- * renewed. */
+/* Writes a certificate, valid for lifetime_s with left_s left, to where it is in use. Returns when it is renewed. */
 static int64_t due(long lifetime_s, long left_s) {
 	struct subject s = {.name = "a.example.org", .failures = 3};
 	char path[PATH_MAX];
@@ -220,11 +219,11 @@ static void a_pause_that_began_while_the_clock_was_ahead_is_over(void **state) {
 	subject_put_off(&s, now_s);
 	assert_false(subject_is_due(&s, now_s));
 	assert_true(subject_is_due(&s, s.due_s));
-	s.due_s = now_s + 7 * DAY_S; /* as an authority may want it (Retry-After) */
+	s.due_s = now_s + 7 * DAY_S; /* as an authority may request (Retry-After) */
 	assert_false(subject_is_due(&s, now_s));
 	subject_put_off(&s, ahead_s);
 	assert_true(subject_is_due(&s, now_s));
-	s.good = true; /* then it is the time of its renewal */
+	s.good = true; /* the time is now that of its renewal */
 	assert_false(subject_is_due(&s, now_s));
 }
 
@@ -259,7 +258,7 @@ static void proofs_of_another_process_are_found_until_they_are_removed(void **st
 	assert_memory_equal(proof, "token.proof", strlen("token.proof"));
 	assert_int_equal(challenges_find(c, SLICE("toke"), proof), 0);
 	assert_int_equal(challenges_find(c, SLICE(""), proof), 0);
-	challenges_remove_all(c, NULL); /* for all that this process knows, nothing is there */
+	challenges_remove_all(c, NULL); /* removes those that have no owner in this process */
 	assert_int_equal(challenges_find(c, SLICE("token"), proof), 0);
 	assert_true(challenges_put(c, c, SLICE("a"), SLICE("a.proof")) &&
 				challenges_put(c, state, SLICE("b"), SLICE("b.proof")));

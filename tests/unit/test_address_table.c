@@ -1,4 +1,4 @@
-/* test_address_table.c - each address has its own tokens and counts, however many addresses there are. */
+/* test_address_table.c - each address has its own tokens and counts, however many there are. */
 #include "gatling/client/address_table.h"
 #include "tests/unit/check.h"
 
@@ -30,7 +30,7 @@ static void an_address_has_so_many_tokens_and_gets_them_back(void **state) {
 	assert_int_equal(address_used(&table, 1, rate, 1000 + (rate.burst + 1) * rate.interval_ns), 0);
 }
 
-/* In a table with a place for each hash, some of so many would have met. */
+/* In a table with one entry for each hash, some of these addresses would collide. */
 static void no_address_pays_for_another(void **state) {
 	(void)state;
 	for (unsigned n = 100; n < 4100; n++)
@@ -59,7 +59,7 @@ static void what_is_held_is_limited_each_kind_for_itself(void **state) {
 	assert_true(address_hold(&table, 7, ADDRESS_CONNECTIONS, 1));
 }
 
-/* If everything in a set is held, further addresses are not limited: other budgets are. */
+/* If all entries of a set are in use, further addresses are not limited here, but by other budgets. */
 static void a_full_table_refuses_no_address(void **state) {
 	struct address_entry few[1][ADDRESS_WAYS] = {0};
 	struct address_table small = {.set = few, .sets = 1};

@@ -1,4 +1,4 @@
-/* test_body.c - request bodies: where they end, however they come in. */
+/* test_body.c - where request bodies end, however their bytes arrive. */
 #include "tests/unit/check.h"
 
 #include "gatling/http/body.h"
@@ -10,7 +10,7 @@ static void start(enum body_framing framing, uint64_t length) {
 	body_start(&body, &q);
 }
 
-/* Feeds text in pieces of n bytes; the bytes used, or the error. */
+/* Feeds text in pieces of n bytes. Returns how many bytes were used, or the error. */
 static int feed(const char *text, size_t n) {
 	size_t at = 0, length = strlen(text);
 	while (at < length && body_pending(&body)) {
@@ -129,7 +129,7 @@ static void endless_lines_are_refused(void **state) {
 	assert_int_equal(feed(text, 7), -400);
 }
 
-/* A trailer of n bytes between its first octet and its CRLF, or a size line of n before it. */
+/* Feeds a line with n filler bytes: a trailer, or the size of a chunk. Returns 0, or -400 if it is refused. */
 static int feed_line(const char *before, char filler, size_t n, const char *after) {
 	static char text[TRAILER_MAX + 100];
 	size_t start_length = strlen(before);

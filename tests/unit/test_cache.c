@@ -1,4 +1,5 @@
-/* test_cache.c - the files of a worker: what is served, when a change is seen, what is given back; virtual hosts. */
+/* test_cache.c - the files of a worker: which are served, when a change is noticed, and what is given back; virtual
+ * hosts. */
 #include "tests/unit/check.h"
 
 #include <dirent.h>
@@ -39,13 +40,13 @@ static void write_zeros(const char *name, off_t size) {
 
 static void write_big(const char *name) { write_zeros(name, REPRESENTATION_BODY_MAX + 1); }
 
-/* The file as it is, with a reference. */
+/* Finds a file in identity coding, with a reference. Returns 0 or errno. */
 static int find(const char *path, struct representation **file) {
 	struct resource *resource;
 	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
 	int error = cache_find(cache, &wanted, now_ms, &resource);
 	if (error) return error;
-	if (representation_changed(resource->representation[CODING_IDENTITY])) { /* as answer_file.c asks each time */
+	if (representation_changed(resource->representation[CODING_IDENTITY])) { /* as answer_file.c does each time */
 		cache_drop(cache, resource);
 		return find(path, file);
 	}
@@ -61,7 +62,7 @@ static struct representation *found(const char *path) {
 	return file;
 }
 
-/* The same of a large file, when its content is known. */
+/* Returns a large file, with a reference, when its content has been hashed. */
 static struct representation *identified(const char *path) {
 	struct resource *resource;
 	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
@@ -101,7 +102,7 @@ static struct cache *cache_over(const struct docroot *over) {
 static int set_up(void **state) {
 	(void)state;
 	umask(0);
-	/* in memory, if possible: a file system with a journal takes ten times as long for thousands of files */
+	/* in memory, if possible: a journaling file system takes ten times as long for thousands of files */
 	strcpy(root_path, "/dev/shm/gatling-test-XXXXXX");
 	if (!mkdtemp(root_path) && !mkdtemp(strcpy(root_path, "/tmp/gatling-test-XXXXXX"))) return -1;
 	root = open(root_path, O_RDONLY | O_DIRECTORY);
@@ -140,7 +141,7 @@ static void a_small_file_is_in_memory_with_its_fields(void **state) {
 	representation_release(f);
 }
 
-/* Waits until a file that was just written is not read again for each request. */
+/* Waits until a file that was just written is no longer read again for each request. */
 static void settle(void) { usleep((FILE_VERSION_SETTLES_MS + 5) * 1000); }
 
 static void what_is_remembered_of_a_file_is_small(void **state) {
@@ -192,7 +193,7 @@ static void a_link_out_is_followed_or_not_as_told(void **state) {
 	representation_release(found("link"));
 }
 
-/* Changes a file in place: same size, same modification time. */
+/* Changes a file, keeping its size and modification time. */
 static void rewrite(const char *name, const char *text) {
 	struct stat st;
 	assert_int_equal(fstatat(root, name, &st, 0), 0);
@@ -225,7 +226,7 @@ static void a_change_is_seen_after_a_second_and_the_old_state_stays_whole(void *
 static void what_was_read_when_it_had_just_been_written_is_read_again(void **state) {
 	(void)state;
 	write_file("a", "one", 0644);
-	struct representation *first = found("a"), *second = found("a"); /* held: its memory is not reused */
+	struct representation *first = found("a"), *second = found("a"); /* held, so that its memory is not reused */
 	assert_ptr_equal(first, second);
 	settle();
 	struct representation *third = found("a"), *fourth = found("a");
@@ -303,7 +304,7 @@ static void no_more_descriptors_are_kept_than_allowed(void **state) {
 	assert_int_equal(open_descriptors() - before, 8);
 	struct representation *oldest = found("big0");
 	assert_int_equal(open_descriptors() - before, 8);
-	/* one that is in use outlives its place in the cache */
+	/* a file in use outlives its place in the cache */
 	for (int i = 1; i < 20; i++) {
 		char name[16];
 		snprintf(name, sizeof name, "big%d", i);
@@ -315,7 +316,7 @@ static void no_more_descriptors_are_kept_than_allowed(void **state) {
 	assert_int_equal(open_descriptors() - before, 8);
 }
 
-/* Time enough that a file's last change is not recent any more, by the clock of the file system. */
+/* Waits until a file's last change is no longer recent, by the file system's clock. */
 static void grow_old(void) { sleep(3); }
 
 static struct representation *refound(const char *path) {
@@ -327,7 +328,7 @@ static struct representation *refound(const char *path) {
 static void a_fresh_file_is_read_again_until_it_is_old(void **state) {
 	(void)state;
 	write_file("a", "one", 0644);
-	struct representation *fresh = found("a"); /* held: its memory is not reused */
+	struct representation *fresh = found("a"); /* held, so that its memory is not reused */
 	now_ms += CACHE_CHECK_MS;
 	struct representation *again = found("a");
 	assert_ptr_not_equal(fresh, again);
@@ -369,7 +370,7 @@ static void a_change_of_an_old_file_is_seen(void **state) {
 	assert_memory_equal(b2->body, "two", 3);
 	assert_false(slice_equal(a->validators.etag, a2->validators.etag));
 	assert_false(slice_equal(big->validators.etag, big2->validators.etag));
-	assert_true(slice_equal(linked->validators.etag, linked2->validators.etag)); /* the same content */
+	assert_true(slice_equal(linked->validators.etag, linked2->validators.etag)); /* the content is the same */
 	struct representation *all[] = {a, b, big, linked, a2, b2, big2, linked2};
 	for (size_t i = 0; i < COUNT(all); i++) representation_release(all[i]);
 }
@@ -386,7 +387,7 @@ static void write_many(int files, size_t size) {
 	settle();
 }
 
-/* How many of that many are in the cache when all have been found. */
+/* Finds all of these files. Returns how many are in the cache then. */
 static int kept_of(int files) {
 	char name[32];
 	for (int i = 0; i < files; i++) {
@@ -407,7 +408,7 @@ static void no_more_bytes_are_kept_than_allowed(void **state) {
 	(void)state;
 	int most = BYTES / REPRESENTATION_BODY_MAX;
 	write_many(most, REPRESENTATION_BODY_MAX);
-	assert_int_equal(kept_of(most * 9 / 10), most * 9 / 10); /* the rest is for fields and the like */
+	assert_int_equal(kept_of(most * 9 / 10), most * 9 / 10); /* the rest is for fields and other overhead */
 	assert_true(kept_of(most) < most && cache_usage(cache).bytes <= BYTES);
 }
 
@@ -507,9 +508,9 @@ static void a_question_is_known_while_its_resource_is_valid(void **state) {
 	assert_null(question_find(table, host, 81, path, now_ms));
 	assert_null(question_find(table, host, 80, other, now_ms));
 	assert_null(question_find(table, none, 80, path, now_ms));
-	/* the octets of one after the other are no question */
+	/* the same octets, divided in another way, are another question */
 	assert_null(question_find(table, SLICE("a.test/"), 80, SLICE("a"), now_ms));
-	/* it is known for one question at a time */
+	/* a resource is known for one question at a time */
 	question_keep(table, none, 80, path, a, a->until_ms);
 	assert_ptr_equal(question_find(table, none, 80, path, now_ms), a);
 	assert_null(question_find(table, host, 80, path, now_ms));
@@ -529,7 +530,7 @@ static const struct representation *in(const char *path, enum coding coding) {
 	return resource_at(path)->representation[coding];
 }
 
-/* Makes it in a coding, and waits for that. */
+/* Makes a resource in a coding, and waits until it is done. */
 static void make(const char *path, enum coding coding) {
 	struct resource *resource;
 	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
@@ -555,7 +556,7 @@ static void write_text(const char *name, size_t length, unsigned seed) {
 
 static void what_is_compressed_is_dropped_for_what_is_used_later(void **state) {
 	(void)state;
-	enum { FILES = 5, SIZE = 500000, NAME_ROOM = 32 }; /* each takes more than half of that */
+	enum { FILES = 5, SIZE = 500000, NAME_ROOM = 32 }; /* each gzip takes more than half of gzip_bytes */
 	char name[NAME_ROOM];
 	for (int i = 0; i < FILES; i++) {
 		snprintf(name, sizeof name, "f%d.txt", i);
@@ -590,9 +591,9 @@ static void what_does_not_get_smaller_is_tried_once(void **state) {
 
 /* --- copies of large files --- */
 
-enum { COPIED = BYTES / CACHE_COPY_PART * 3 / 4 }; /* bytes: two are within the limit, three are not */
+enum { COPIED = BYTES / CACHE_COPY_PART * 3 / 4 }; /* bytes: two are below the limit, three are above it */
 
-/* Returns what a connection that copies is sent, with a reference. It waits for a copy that is being made. */
+/* Returns what a connection that copies sends, with a reference. Waits for a copy that is being made. */
 static struct representation *sent(const char *path) {
 	struct resource *resource;
 	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
@@ -606,7 +607,7 @@ static struct representation *sent(const char *path) {
 	return f;
 }
 
-/* Returns whether it is sent from memory when it is requested several times. */
+/* Returns whether a file is sent from memory after several requests. */
 static bool is_copied(const char *path) {
 	for (int i = 0; i < 3; i++) representation_release(sent(path));
 	struct representation *f = sent(path);
@@ -620,7 +621,7 @@ static void write_large(const char *name, off_t size) {
 	rewrite(name, name);
 }
 
-/* Files whose content is known and which have not been changed just now. */
+/* Waits until the content of these files is known, and their last change is not recent. */
 static void find_large(int count, const char *const *names) {
 	grow_old();
 	for (int i = 0; i < count; i++) representation_release(identified(names[i]));
@@ -631,7 +632,7 @@ static void a_large_file_is_copied_when_it_is_requested_again(void **state) {
 	write_large("large", COPIED);
 	find_large(1, (const char *const[]){"large"});
 	const struct representation *file = refound("large");
-	representation_release(sent("large")); /* begins */
+	representation_release(sent("large")); /* begins to copy */
 	struct representation *copy = sent("large");
 	assert_int_equal(copy->fd, -1);
 	assert_int_equal(copy->size, COPIED);
@@ -686,7 +687,7 @@ static void a_copy_makes_room_when_it_is_neither_requested_nor_sent(void **state
 	representation_release(a);
 }
 
-/* Begins to copy a file, if none is being copied. */
+/* Begins to copy a file, unless another one is being copied. */
 static void begin_copy(const char *path) {
 	struct resource *resource;
 	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
@@ -697,7 +698,7 @@ static void begin_copy(const char *path) {
 
 static void copies_make_room_for_small_files(void **state) {
 	(void)state;
-	enum { SMALL = BYTES / 4 * 3 / REPRESENTATION_BODY_MAX }; /* with one of the copies they fit */
+	enum { SMALL = BYTES / 4 * 3 / REPRESENTATION_BODY_MAX }; /* together with one copy they fit */
 	static const char *const names[] = {"a", "b"};
 	char name[32];
 	for (int i = 0; i < 2; i++) write_large(names[i], COPIED);

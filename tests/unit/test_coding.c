@@ -1,10 +1,10 @@
-/* test_coding.c - which coding a client gets for what it says in Accept-Encoding. */
+/* test_coding.c - which coding is chosen for an Accept-Encoding. */
 #include "gatling/http/coding.h"
 #include "tests/unit/check.h"
 
 enum { I = 1 << CODING_IDENTITY, G = 1 << CODING_GZIP, Z = 1 << CODING_ZSTD, B = 1 << CODING_BR, ALL = I | G | Z | B };
 
-/* The weights of a request with these lines of Accept-Encoding. */
+/* Returns the weights of a request with these Accept-Encoding lines. */
 static struct coding_weights weights_of(const char *const *lines, size_t count) {
 	static char text[1024];
 	struct request request;
@@ -23,12 +23,12 @@ static void what_the_client_likes_best_is_chosen_of_what_is_there(void **state) 
 		unsigned there;
 		int chosen; /* -1: none */
 	} cases[] = {
-		/* nothing said, or nothing at all */
+		/* no field, an empty one, or only unsupported codings */
 		{{NULL}, ALL, CODING_IDENTITY},
 		{{""}, ALL, CODING_IDENTITY},
 		{{" , ,"}, ALL, CODING_IDENTITY},
 		{{"compress, deflate"}, ALL, CODING_IDENTITY},
-		/* what is liked as well: the smallest */
+		/* equal weights: the smallest one */
 		{{"gzip, deflate, br, zstd"}, ALL, CODING_BR},
 		{{"gzip, deflate, br, zstd"}, I | G | Z, CODING_ZSTD},
 		{{"gzip, deflate, br, zstd"}, I | G, CODING_GZIP},
@@ -46,17 +46,17 @@ static void what_the_client_likes_best_is_chosen_of_what_is_there(void **state) 
 		{{"identity, gzip;q=0.5"}, ALL, CODING_IDENTITY},
 		{{"identity;q=0.5, gzip;q=0.5"}, ALL, CODING_GZIP},
 		{{"identity;q=0.6, gzip;q=0.5"}, ALL, CODING_IDENTITY},
-		{{"gzip;q=0.001"}, ALL, CODING_GZIP}, /* liked more than what nobody has mentioned */
+		{{"gzip;q=0.001"}, ALL, CODING_GZIP}, /* preferred to a coding that is not mentioned */
 		/* refused */
 		{{"gzip;q=0"}, I | G, CODING_IDENTITY},
 		{{"gzip;q=0.000, br"}, I | G | B, CODING_BR},
 		{{"gzip;q=0"}, G, -1},
 		{{"br"}, G, -1},
-		{{NULL}, G | B, CODING_BR},               /* who says nothing refuses nothing */
-		{{"identity;q=0"}, ALL, CODING_IDENTITY}, /* better than nothing */
+		{{NULL}, G | B, CODING_BR},               /* without the field, nothing is refused */
+		{{"identity;q=0"}, ALL, CODING_IDENTITY}, /* better than no response */
 		{{"identity;q=0, gzip"}, ALL, CODING_GZIP},
 		{{"identity;q=0"}, G, -1},
-		/* the others */
+		/* all others */
 		{{"*"}, ALL, CODING_BR},
 		{{"*"}, I | G, CODING_GZIP},
 		{{"*"}, I, CODING_IDENTITY},
@@ -73,10 +73,10 @@ static void what_the_client_likes_best_is_chosen_of_what_is_there(void **state) 
 		{{"gzip;q=0.3", "br;q=0.2", "zstd;q=0.1"}, ALL, CODING_GZIP},
 		{{"*;q=0", "gzip"}, ALL, CODING_GZIP},
 		{{"", "br"}, ALL, CODING_BR},
-		/* the last word counts */
+		/* the last weight counts */
 		{{"gzip, gzip;q=0"}, I | G, CODING_IDENTITY},
 		{{"gzip;q=0", "gzip"}, I | G, CODING_GZIP},
-		/* a weight that is none does not count */
+		/* an invalid weight is ignored */
 		{{"gzip;q="}, I | G, CODING_GZIP},
 		{{"gzip;q=x, br;q=0.9"}, ALL, CODING_GZIP},
 		{{"gzip;q=2, br;q=0.9"}, ALL, CODING_GZIP},
@@ -88,7 +88,7 @@ static void what_the_client_likes_best_is_chosen_of_what_is_there(void **state) 
 		{{"gzip;q=1.5, br;q=0.999"}, ALL, CODING_GZIP},
 		{{"gzip;q=0."}, I | G, CODING_IDENTITY},
 		{{"gzip;q=00"}, I | G, CODING_GZIP},
-		/* names that only begin so */
+		/* names that only begin like a coding */
 		{{"gzipped, brotli, zstandard, g, b"}, ALL, CODING_IDENTITY},
 		{{"*x"}, ALL, CODING_IDENTITY},
 	};

@@ -43,7 +43,7 @@ static void what_cannot_be_satisfied(void **state) {
 	assert_int_equal(ranges("bytes=99999999999999999999-", 1000), -1);
 	assert_int_equal(ranges("bytes=-0", 1000), -1);
 	assert_int_equal(ranges("bytes=0-", 0), -1);
-	assert_int_equal(ranges("bytes=-5", 0), 0); /* the whole of it, which is nothing */
+	assert_int_equal(ranges("bytes=-5", 0), 0); /* all of it, which is empty */
 	assert_int_equal(ranges("bytes=1000-,2000-3000", 1000), -1);
 }
 
@@ -127,7 +127,7 @@ static void preconditions_and_their_precedence(void **state) {
 		{"If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT\r\n", 304},
 		{"If-Modified-Since: Sun Nov  6 08:49:37 1994\r\n", 304},
 		{"If-Modified-Since: yesterday\r\n", 0},
-		{"If-Modified-Since: " SAME "\r\nIf-Modified-Since: " SAME "\r\n", 0}, /* a list is no date */
+		{"If-Modified-Since: " SAME "\r\nIf-Modified-Since: " SAME "\r\n", 0}, /* a list is not a date */
 		{"If-Unmodified-Since: " SAME "\r\n", 0},
 		{"If-Unmodified-Since: " EARLIER "\r\n", 412},
 		{"If-Unmodified-Since: nonsense\r\n", 0},
@@ -176,7 +176,7 @@ static void dates_are_read_in_three_forms_and_written_in_one(void **state) {
 									  SAME " x"};
 	for (size_t i = 0; i < COUNT(bad); i++)
 		if (date_parse(slice_of(bad[i]), &time)) fail_msg("%s", bad[i]);
-	for (time_t t = 0; t < 4102444800; t += 86400 * 17 + 3601) { /* to 2100 */
+	for (time_t t = 0; t < 4102444800; t += 86400 * 17 + 3601) { /* until 2100 */
 		char text[64];
 		size_t n = date_format(text, t);
 		assert_true(date_parse((struct slice){.at = text, .length = n}, &time));

@@ -1,4 +1,4 @@
-/* test_counters.c - how times are counted and sampled, and how far the history goes back. */
+/* test_counters.c - how times are counted and sampled, and how long the history is. */
 #include "check.h"
 #include "gatling/status/history.h"
 
@@ -9,7 +9,7 @@ static void test_each_time_is_in_the_interval_that_ends_above_it(void **state) {
 	uint64_t before = 0;
 	for (unsigned i = 0; i + 1 < TIMES; i++) {
 		assert_true(i == 0 || times_limit(i) > before);
-		/* an eighth at most, above the first */
+		/* wider by at most an eighth of the limit, after the first */
 		assert_true(i == 0 || times_limit(i) - before <= before / 8 + 1);
 		count_duration((int64_t)times_limit(i), 1);
 		assert_int_equal(own.duration[i], 1);
@@ -19,7 +19,7 @@ static void test_each_time_is_in_the_interval_that_ends_above_it(void **state) {
 		before = times_limit(i);
 	}
 	assert_int_equal(own.first_byte_ns, 0);
-	count_first_byte(-5, 1); /* a clock that went back */
+	count_first_byte(-5, 1); /* a clock that was set back */
 	assert_int_equal(own.first_byte[0], 1);
 	count_first_byte(INT64_MAX, 1);
 	assert_int_equal(own.first_byte[TIMES - 1], 1);

@@ -1,4 +1,4 @@
-/* test_digest.c - the hash of a content, which is the same on every machine. */
+/* test_digest.c - the hash of content is the same on every machine. */
 #include "tests/unit/check.h"
 
 #include <sys/resource.h>
@@ -14,7 +14,7 @@ static void check_digest(const unsigned char *digest, const char *expected) {
 	assert_string_equal(hex, expected);
 }
 
-/* As mmh3.hash64() of Python says. */
+/* Expected values are those of mmh3.hash64() in Python. */
 static void it_is_murmurhash3(void **state) {
 	static const struct {
 		size_t length;
@@ -29,7 +29,7 @@ static void it_is_murmurhash3(void **state) {
 	unsigned char digest[DIGEST_LENGTH];
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		char *copy = malloc(cases[i].length + 1); /* its own, so that a sanitizer sees reads beyond the end */
+		char *copy = malloc(cases[i].length + 1); /* of exact size, so that a sanitizer sees reads beyond the end */
 		assert_non_null(copy);
 		memcpy(copy, text, cases[i].length);
 		digest_memory(copy, cases[i].length, digest);
@@ -59,7 +59,7 @@ static void a_file_has_the_hash_of_its_bytes(void **state) {
 	}
 }
 
-/* A server that has seen all files of a site holds no more memory than it needs for them. */
+/* A server that has read all files of a site does not use more memory for their hashes than necessary. */
 static void the_hashes_of_files_made_together_share_pages(void **state) {
 	enum { FILES = 4096, PAGES = 4 * FILES * 24 / 4096 };
 	struct file_version version = {.device = 1, .inode = 1, .mode = S_IFREG};

@@ -1,4 +1,4 @@
-/* test_fair.c - how long those that wait for others are served in a turn. */
+/* test_fair.c - for how long clients that wait for others are served in a turn. */
 #include "gatling/conn/fair.h"
 
 #include "tests/unit/check.h"
@@ -17,7 +17,8 @@ static void a_turn_is_longer_while_nobody_else_is_there(void **state) {
 	assert_int_equal(fair_turn_ns(&f, now_ms + FAIR_ALONE_MS), FAIR_ALONE_NS);
 }
 
-/* Nearly always. Each takes the same on average; which is measured next is random. A light one takes a hundredth. */
+/* They nearly always wait. All heavy clients take the same on average; which one is measured next is random. A light
+ * one takes a hundredth. */
 static void of_those_that_take_the_same_all_wait(void **state) {
 	(void)state;
 	enum { HEAVY = 14, LIGHT = 100, SAMPLES = 20000 };
@@ -29,7 +30,7 @@ static void of_those_that_take_the_same_all_wait(void **state) {
 		assert_false(fair_has(&f, LIGHT));
 		waiting += f.waiting;
 	}
-	assert_in_range(waiting, SAMPLES * HEAVY / 100 * 95, SAMPLES * HEAVY); /* without the half: 65 % */
+	assert_in_range(waiting, SAMPLES * HEAVY / 100 * 95, SAMPLES * HEAVY); /* without hysteresis: 65 % */
 }
 
 static void an_address_waits_no_more_when_it_takes_little(void **state) {

@@ -1,4 +1,4 @@
-/* test_forwarded.c - who asks, as proxies say: what is believed of a list that a client may have begun. */
+/* test_forwarded.c - the client's address from proxies, in a list that the client may have begun. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static int trust(void **state) {
 			   : -1;
 }
 
-/* Checks who asks, with a list in each of so many lines; NULL: nobody knows. */
+/* Checks the client's address, given a list in each of several lines; NULL: the address is unknown. */
 static void assert_client(enum forwarding by, const char *const *lines, unsigned count, const char *expected) {
 	struct request q;
 	struct peer client;
@@ -89,9 +89,9 @@ static void proxies_that_are_trusted_are_passed_over(void **state) {
 	(void)state;
 	assert_x("192.0.2.1, 10.1.2.3, 10.0.0.1", "192.0.2.1");
 	assert_x("203.0.113.9, 192.0.2.1, 10.0.0.1", "192.0.2.1");
-	assert_x("203.0.113.9, 2001:db8:ffff::1", "2001:db8:ffff::1"); /* it writes the other field */
-	assert_x("unknown, 10.0.0.1", "10.0.0.1");                     /* as far as is known */
-	assert_x("10.0.0.2, 10.0.0.1", "10.0.0.2");                    /* a client inside */
+	assert_x("203.0.113.9, 2001:db8:ffff::1", "2001:db8:ffff::1"); /* this proxy is only trusted for the other field */
+	assert_x("unknown, 10.0.0.1", "10.0.0.1");                     /* as far as known */
+	assert_x("10.0.0.2, 10.0.0.1", "10.0.0.2");                    /* a client in the trusted network */
 	assert_forwarded("for=192.0.2.1, for=\"[2001:db8:ffff::1]\"", "192.0.2.1");
 	assert_forwarded("for=203.0.113.9, for=10.0.0.1", "10.0.0.1");
 	const char *const lines[] = {"192.0.2.1", "10.0.0.2, 10.0.0.1"};

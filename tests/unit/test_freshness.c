@@ -1,4 +1,4 @@
-/* test_freshness.c - what Cache-Control says by itself, and which names carry a hash. */
+/* test_freshness.c - the default Cache-Control, and which names have a hash. */
 #include "gatling/site/freshness.h"
 #include "tests/unit/check.h"
 
@@ -35,7 +35,7 @@ static void a_hash_in_a_name_is_told_from_words_dates_and_versions(void **state)
 		{"main.3f2a9c1b5d6e7f801234.js", true},
 		{"logo.d41d8cd98f00b204e9800998ecf8427e.png", true},
 		{"photo_hu_3f2a9c1b5d6e7f80.jpg", true},
-		{"logo-3f2a9c1b.png", false}, /* anybody may call a picture so */
+		{"logo-3f2a9c1b.png", false}, /* anybody may give a picture this name */
 		{"logo-3f2a9c1b5d6e7f80.png", false},
 		{"app_3f2a9c1b.js", false},
 		{"app~3f2a9c1b.js", false},
@@ -48,12 +48,12 @@ static void a_hash_in_a_name_is_told_from_words_dates_and_versions(void **state)
 		{"app.3F2A9C1B.css", false}, /* no tool writes capitals */
 		{"app.3f2a9c1.js", false},   /* seven digits */
 		{"app.3f2a9c1b0.js", false}, /* nine */
-		{"app.3f2a9g1b.js", false},  /* no digit of it */
-		{"app3f2a9c1b.js", false},   /* no part of its own */
-		{"3f2a9c1b/app.js", false},  /* of a directory */
+		{"app.3f2a9g1b.js", false},  /* not a hexadecimal digit */
+		{"app3f2a9c1b.js", false},   /* not a part of its own */
+		{"3f2a9c1b/app.js", false},  /* that of a directory */
 		{"app.3f2a9c1b", false},     /* it is the suffix */
 		{"app.3f2a9c1b.map", false}, /* the same, of a map */
-		{"app.3f2a9c1b.pdf", false}, /* no tool writes that */
+		{"app.3f2a9c1b.pdf", false}, /* no tool writes those */
 		{"page.3f2a9c1b.html", false},
 		{"main.deadbeef.css", false},
 		{"main.12345678.css", false},
@@ -66,13 +66,13 @@ static void a_hash_in_a_name_is_told_from_words_dates_and_versions(void **state)
 		{"chunk-7XQ2MZP4.js", true},
 		{"chunk-GTYZPZCO.js", true},
 		{"logo-J5OJ2N3P.svg", true},
-		{"logo-JSOJNZ3P.svg", false}, /* of a script it would be */
+		{"logo-JSOJNZ3P.svg", false}, /* in a script's name it would be one */
 		{"foto-IMG2345A.jpg", false},
 		{"photo-IPHONE7S.jpg", false},
 		{"button-DOWNLOAD.js", false},
 		{"flyer-WORKSHOP.png", false},
 		{"KaTeX_Main-Regular-GTYZPZCO.woff", true},
-		{"chunk-7XQ8MZP4.js", false}, /* it has no 8 */
+		{"chunk-7XQ8MZP4.js", false}, /* base32 has no 8 */
 		{"manual-VERTICAL.svg", false},
 		{"manual-VERSION2.svg", false},
 		{"map-EPSG4326.png", false},
@@ -113,7 +113,7 @@ static void a_hash_in_a_name_is_told_from_words_dates_and_versions(void **state)
 		{"icon-iPadPro2.png", false},
 		{"photo-MeAndYou.jpg", false},
 		{"ElstobD-10ptBold.otf", false},
-		/* directories that tools keep for what they hash */
+		/* directories in which tools keep hashed files */
 		{"_next/static/chunks/1i_g-5utc1_u6.js", true},
 		{"docs/_next/static/css/3f2a9c1b5d6e7f80.css", true},
 		{"_app/immutable/nodes/161.BP8K2I1j.js", true},
@@ -122,7 +122,7 @@ static void a_hash_in_a_name_is_told_from_words_dates_and_versions(void **state)
 		{"_next/static/index.html", false},
 		{"_next/data/app.js", false},
 		{"_astro/", false},
-		/* oddities */
+		/* special cases */
 		{"", false},
 		{".", false},
 		{".map", false},
@@ -135,7 +135,7 @@ static void a_hash_in_a_name_is_told_from_words_dates_and_versions(void **state)
 			fail_msg("'%s' is %s to carry a hash", cases[i].path, cases[i].hashed ? "not said" : "said");
 }
 
-/* How many of a hundred of the names in a file of tests/names are said to carry a hash. */
+/* Returns what percentage of the names in a file of tests/names are taken to have a hash. */
 static double hashed_of(const char *name, bool show) {
 	char path[64], line[4096];
 	unsigned count = 0, hashed = 0;
@@ -159,7 +159,7 @@ static void names_of_build_tools_are_recognised(void **state) {
 	(void)state;
 	static const struct {
 		const char *tool;
-		double least; /* of a hundred */
+		double least; /* percent */
 	} tools[] = {{"vite", 80},   {"rollup", 87},  {"webpack", 100}, {"esbuild", 82},
 				 {"parcel", 96}, {"angular", 78}, {"hugo", 100},    {"next", 100}};
 	for (size_t i = 0; i < COUNT(tools); i++) assert_true(hashed_of(tools[i].tool, false) >= tools[i].least);
@@ -168,7 +168,7 @@ static void names_of_build_tools_are_recognised(void **state) {
 static void names_that_people_choose_are_not(void **state) {
 	(void)state;
 	assert_true(hashed_of("debian", true) == 0);
-	assert_true(hashed_of("fake", true) < 0.1); /* one of them looks like Vite's in every way */
+	assert_true(hashed_of("fake", true) < 0.1); /* one of them looks just like Vite's */
 }
 
 static void pages_are_asked_for_again_and_only_hashes_are_for_ever(void **state) {

@@ -1,4 +1,4 @@
-/* test_gate.c - about how many connections are refused while no socket listens. */
+/* test_gate.c - estimates of how many connections are refused while no socket listens. */
 #include "gatling/gate.h"
 
 #include <limits.h>
@@ -11,13 +11,13 @@ static void those_that_come_while_it_listens_tell_how_many_do_meanwhile(void **s
 	(void)state;
 	struct gate g = {.mutex = PTHREAD_MUTEX_INITIALIZER, .listening = 1};
 	int64_t now_ns = 0;
-	gate_shut(&g, 1000, now_ns); /* they came in a time that is not known */
+	gate_shut(&g, 1000, now_ns); /* in how long these came is not known */
 	assert_int_equal(gate_open(&g, now_ns += 10 * MS), 0);
 	for (int i = 0; i < 200; i++) {
 		gate_shut(&g, 20, now_ns += 10 * MS);
 		assert_in_range(gate_open(&g, now_ns += 30 * MS), 59, 61);
 	}
-	for (int i = 0; i < 400; i++) { /* half as many */
+	for (int i = 0; i < 400; i++) { /* half as many come */
 		gate_shut(&g, 10, now_ns += 10 * MS);
 		(void)gate_open(&g, now_ns += 30 * MS);
 	}

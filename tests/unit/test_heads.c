@@ -1,4 +1,4 @@
-/* test_heads.c - heads that come again are not parsed again. */
+/* test_heads.c - heads that occur again are not parsed again. */
 #include "gatling/exchange/heads.h"
 
 #include <stdio.h>
@@ -8,8 +8,7 @@
 static struct heads h;
 static char buffer[4096];
 
-/* Takes a head as a connection does, from a buffer that is used again. Returns the request, and whether it was known.
- */
+/* Takes a head as a connection does, from a buffer that is reused. Returns the request, and whether it was known. */
 static const struct request *take(const char *text, bool *known) {
 	static struct request parsed;
 	size_t length;
@@ -58,7 +57,7 @@ static void a_head_that_comes_the_third_time_is_known(void **state) {
 		assert_false(is_known(texts[i]));
 		const struct request *q = take(texts[i], &known);
 		assert_true(known);
-		memset(buffer, 'x', sizeof buffer); /* it does not refer to that */
+		memset(buffer, 'x', sizeof buffer); /* it does not refer to the buffer */
 		assert_int_equal(q->method, parsed.method);
 		assert_int_equal(q->minor, parsed.minor);
 		assert_int_equal(q->keep_alive, parsed.keep_alive);
@@ -107,7 +106,7 @@ static void what_is_asked_for_once_pushes_nothing_out(void **state) {
 	assert_true(is_known(text));
 }
 
-/* They have the same place. */
+/* They have the same slot. */
 static void heads_of_no_use_are_tried_ever_less(void **state) {
 	(void)state;
 	char text[256];
@@ -120,17 +119,17 @@ static void heads_of_no_use_are_tried_ever_less(void **state) {
 	}
 	assert_in_range(kept, 10, 30);
 	for (int i = 0; i <= HEADS_SKIPS; i++) (void)is_known(text);
-	assert_true(is_known(text)); /* but they are tried */
+	assert_true(is_known(text)); /* but they are still tried */
 }
 
-/* Two browsers ask for the same. */
+/* As if two browsers requested the same path. */
 static void heads_of_one_place_leave_each_other_alone(void **state) {
 	(void)state;
 	char text[2][256];
 	unsigned known = 0;
 	for (int i = 0; i < 2; i++)
 		(void)snprintf(text[i], sizeof text[i], "GET /%0100d HTTP/1.1\r\nHost: a\r\nX: %d\r\n\r\n", 0, i);
-	for (int i = 0; i < 1000; i++) known += is_known(text[0]); /* the first is there */
+	for (int i = 0; i < 1000; i++) known += is_known(text[0]); /* the first one is kept */
 	for (int i = 0; i < 1000; i++) known += is_known(text[i % 2]);
 	assert_in_range(known, 998 + 490, 998 + 500);
 }

@@ -1,4 +1,4 @@
-/* test_hpack.c - header blocks are what nghttp2 reads them as. */
+/* test_hpack.c - nghttp2 decodes header blocks to the same fields. */
 #include <nghttp2/nghttp2.h>
 
 #include "gatling/http/hpack.h"
@@ -6,7 +6,7 @@
 
 enum { BLOCK_MAX = 65536 };
 
-/* The block as "name: value" lines. */
+/* Checks that a block decodes to these "name: value" lines. */
 static void check_block(const char *block, size_t length, const char *expected) {
 	nghttp2_hd_inflater *inflater;
 	static char text[BLOCK_MAX];
@@ -38,7 +38,7 @@ static void lines_become_fields_with_names_in_lower_case(void **state) {
 				"content-length: 12\r\netag: \"x\"\r\nx-content-type-options: nosniff\r\nserver: gatling\r\nx: \r\n");
 }
 
-/* Where the length takes another octet: RFC 7541, section 5.1. */
+/* At some lengths, the encoded length takes another octet (RFC 7541, section 5.1). */
 static void values_of_every_length(void **state) {
 	static const size_t lengths[] = {0, 1, 126, 127, 128, 254, 255, 256, 16509, 16510, 16511, 32000};
 	static char line[BLOCK_MAX], expected[BLOCK_MAX], out[BLOCK_MAX];
@@ -54,7 +54,7 @@ static void values_of_every_length(void **state) {
 	}
 }
 
-/* Of the field that takes most for its length, a batch. */
+/* With up to ten copies of a field, for lengths that include those with the most overhead. */
 static void a_block_never_exceeds_its_bound(void **state) {
 	static const size_t names[] = {1, 5, 126, 127, 254, 255, 300}, values[] = {0, 1, 126, 127, 254, 255, 383, 16511};
 	static char lines[4 * BLOCK_MAX], out[5 * BLOCK_MAX], filler[BLOCK_MAX];

@@ -1,4 +1,4 @@
-/* test_io.c - the promises of io/io.h, kept by every mechanism. */
+/* test_io.c - every mechanism does what io/io.h promises. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -16,7 +16,7 @@
 enum { LONG_MS = 10000, SHORT_MS = 20, PAIRS = 600 };
 
 static io_loop *loop;
-static int mine, peer; /* of a socket pair; mine is adopted and wanted for reading */
+static int mine, peer; /* a socket pair; mine is adopted and wanted for reading */
 static char cookie;
 static char buffer[1 << 16];
 
@@ -44,11 +44,11 @@ static int tear_down(void **state) {
 	return 0;
 }
 
-/* --- what is said about a descriptor --- */
+/* --- readiness --- */
 
 typedef int next_fn(io_loop *);
 
-/* Whether fd comes up within a time; others that come up are passed over. */
+/* Returns whether fd comes up within ms; other descriptors are ignored. */
 static bool comes_up(next_fn *next, int fd, int ms) {
 	bool found = false;
 	assert_int_equal(io_wait(loop, 0), 0);
@@ -79,7 +79,7 @@ static void fill(int fd) {
 	assert_int_equal(errno, EAGAIN);
 }
 
-/* Wants to write to a full socket; readiness is a hint, so it may come up once for nothing. */
+/* Wants to write to a full socket. Readiness is a hint, so it may come up once although nothing can be written. */
 static void wait_for_room(int fd) {
 	assert_int_equal(io_wantwrite(loop, fd), 0);
 	if (comes_up(io_canwrite, fd, 0)) fill(fd);
@@ -115,7 +115,7 @@ static void closing_forgets_the_descriptor(void **state) {
 	assert_silent(mine);
 }
 
-/* For io_uring: what the kernel is at keeps the socket open, until it is cancelled and the loop waits again. */
+/* For io_uring: an operation of the kernel keeps the socket open, until it is cancelled and the loop waits again. */
 static void closing_a_descriptor_that_is_watched_closes_it(void **state) {
 	(void)state;
 	fill(mine);
@@ -179,7 +179,7 @@ static void what_is_not_used_up_comes_up_once_a_turn(void **state) {
 		assert_int_equal(times, 1);
 		assert_int_equal(io_tryread(loop, mine, buffer, 1), 1);
 	}
-	assert_readable(mine); /* a full read proves nothing */
+	assert_readable(mine); /* after a full read there may be more */
 	drain(mine);
 	assert_silent(mine);
 }
@@ -208,7 +208,7 @@ static void what_comes_between_the_report_and_a_short_read_is_not_lost(void **st
 	assert_readable(mine);
 }
 
-/* For io_uring: the ring of completions overflows with those of descriptors that are closed at once. */
+/* For io_uring: the ring of completions overflows with those of descriptors that are closed immediately. */
 static void bytes_stay_in_order_however_much_is_reported_in_one_turn(void **state) {
 	(void)state;
 	enum { CLOSED = 2500 };
@@ -330,7 +330,7 @@ static void a_socket_that_a_file_has_filled_is_not_ready(void **state) {
 	unlink(name);
 	assert_int_equal(write(file, buffer, sizeof buffer), sizeof buffer);
 	assert_int_equal(io_wantwrite(loop, mine), 0);
-	do { /* readiness is a hint, so it may come up once for nothing */
+	do { /* readiness is a hint, so it may come up once although nothing can be written */
 		assert_true(++times <= 2);
 		while (io_sendfile(loop, mine, NULL, 0, file, 0, sizeof buffer) > 0) {}
 		assert_int_equal(errno, EAGAIN);
@@ -443,7 +443,7 @@ static void close_many(void) {
 	}
 }
 
-/* Each is ready once; as often as it takes, and none twice. */
+/* Waits until each has come up, once, in as many turns as it takes. */
 static void assert_all_come_up(void) {
 	static bool up[1 << 16];
 	int left = PAIRS;
@@ -491,7 +491,7 @@ static void those_that_are_closed_among_many_do_not_disturb_the_others(void **st
 	}
 }
 
-/* For SIGIO: the queue of signals holds less than there are events. */
+/* For SIGIO: the queue of signals is shorter than the number of events. */
 static void a_kernel_queue_that_overflows_loses_nothing(void **state) {
 	(void)state;
 	struct rlimit before, few;
@@ -531,7 +531,7 @@ static void one_that_is_always_ready_does_not_keep_others_waiting(void **state) 
 	close(b);
 }
 
-/* Turns end after the first: however many there are, one at a time. */
+/* Turns end after the first descriptor: however many there are, they come one at a time. */
 static void what_is_postponed_comes_after_all_others_and_in_its_order(void **state) {
 	(void)state;
 	int order[PAIRS], postponed = 0, late;
@@ -566,7 +566,7 @@ static void what_is_postponed_comes_after_all_others_and_in_its_order(void **sta
 /* However many the mechanism reports at a time. */
 static void all_that_is_ready_comes_in_one_turn_before_what_is_postponed(void **state) {
 	(void)state;
-	if (strcmp(io_mechanism(), "kqueue") == 0) skip(); /* tests/kqueue never fills the room for events */
+	if (strcmp(io_mechanism(), "kqueue") == 0) skip(); /* tests/kqueue never fills the array of events */
 	drain(mine);
 	make_many();
 	int postponed = -1;
@@ -675,7 +675,7 @@ static void one_closed_while_others_are_handed_out_does_not_come_up(void **state
 	int first = io_canread(loop), other = first == a ? mine : a;
 	io_close(loop, other);
 	assert_int_equal(io_canread(loop), -1);
-	/* nor does one that gets its number and is not wanted */
+	/* nor does a new descriptor with this number that is not wanted */
 	assert_int_equal(dup2(b, other), other);
 	assert_int_equal(io_fd(loop, other, &cookie), 0);
 	drain(first);
@@ -686,7 +686,7 @@ static void one_closed_while_others_are_handed_out_does_not_come_up(void **state
 	close(b);
 }
 
-/* Closes mine, and has a socket that gets its number come up. */
+/* Closes mine, and lets a new socket with the same number come up. */
 static void use_number_again(void) {
 	int number = mine;
 	io_close(loop, mine);
@@ -714,7 +714,7 @@ static void a_number_used_again_does_not_inherit_the_end(void **state) {
 	assert_int_equal(shutdown(peer, SHUT_WR), 0);
 	assert_readable(mine);
 	use_number_again();
-	assert_int_equal(io_tryread(loop, mine, buffer, 2), 1); /* which proves the socket empty */
+	assert_int_equal(io_tryread(loop, mine, buffer, 2), 1); /* this proves that the socket is empty */
 	assert_silent(mine);
 }
 
@@ -723,7 +723,7 @@ static void a_number_used_again_does_not_inherit_the_end(void **state) {
 static void a_closed_descriptor_never_times_out(void **state) {
 	(void)state;
 	int fd = open("/dev/null", O_RDONLY);
-	drain(mine); /* or nothing waits */
+	drain(mine); /* otherwise nothing waits */
 	assert_int_equal(io_fd(loop, fd, &fd), 0);
 	io_timeout(loop, fd, io_now(loop) + 1);
 	io_close(loop, fd);
@@ -737,16 +737,16 @@ static void a_deadline_that_has_passed_is_reported_though_it_is_set_again(void *
 	drain(mine);
 	io_timeout(loop, mine, deadline);
 	assert_int_equal(io_wait(loop, 3 * IO_TICK_MS), 0);
-	io_timeout(loop, mine, deadline); /* as by a client that reads before it looks at deadlines */
+	io_timeout(loop, mine, deadline); /* as a client does that reads before it handles deadlines */
 	assert_int_equal(io_timedout(loop), mine);
 	io_timeout(loop, mine, deadline);
 	assert_int_equal(io_wait(loop, 3 * IO_TICK_MS), 0);
-	io_timeout(loop, mine, io_now(loop) + 1000); /* it has been moved */
+	io_timeout(loop, mine, io_now(loop) + 1000); /* the deadline has been moved */
 	assert_int_equal(io_timedout(loop), -1);
 	io_timeout(loop, mine, 0);
 }
 
-/* Waiting for ever ends with the first deadline, also if that was set last, and others before it were cancelled. */
+/* Waiting without a limit ends with the first deadline, also if it was set last, and earlier ones were cancelled. */
 static void the_first_deadline_ends_waiting(void **state) {
 	(void)state;
 	enum { FAR_MS = 20000, NEAR_MS = 150, LATE_MS = 5000 };
@@ -850,7 +850,7 @@ static void no_wake_is_lost_however_many_come(void **state) {
 	}
 	for (int i = 0; i < CALLERS; i++) pthread_join(thread[i], NULL);
 	io_wait(loop, 0);
-	io_wake(loop); /* and one more, when all is quiet */
+	io_wake(loop); /* once more, when nothing else happens */
 	int64_t before = io_now(loop);
 	assert_int_equal(io_wait(loop, 10000), 0);
 	assert_true(io_now(loop) - before < 5000);
@@ -880,7 +880,7 @@ static void waking_is_remembered_until_the_next_wait_and_never_blocks(void **sta
 	assert_true(io_now(loop) - before >= SHORT_MS);
 }
 
-/* Mechanisms that save up changes hand them over when there are many, and may hear of the wake then. */
+/* A mechanism that collects changes submits them when there are many, and may then receive the wake. */
 static void a_wake_that_is_heard_of_between_two_waits_ends_the_next(void **state) {
 	(void)state;
 	drain(mine);
@@ -902,7 +902,7 @@ enum { THREADS = 4, PASSES = 2000 };
 
 static struct ring { int in, out, passed; } ring[THREADS];
 
-/* Passes each byte that comes in on. */
+/* Passes on each byte that arrives. */
 static void *pass_on(void *argument) {
 	struct ring *r = argument;
 	io_loop *own = io_loop_new();
@@ -998,11 +998,11 @@ static void a_loop_that_is_busy_leaves_connections_to_those_that_share_the_socke
 	void *own;
 	assert_int_equal(io_fd(loop, fd, &cookie), 0);
 	assert_int_equal(io_wantread(loop, fd), 0);
-	assert_int_equal(io_accept(loop, fd, NULL, NULL), -1); /* so the mechanism has it */
+	assert_int_equal(io_accept(loop, fd, NULL, NULL), -1); /* now the mechanism watches it */
 	atomic_store(&accepted, 0);
 	atomic_store(&done, false);
 	assert_int_equal(pthread_create(&thread, NULL, accept_some, &sharer), 0);
-	usleep(250000); /* a mechanism that looks for itself has looked in vain */
+	usleep(250000); /* a mechanism that looks by itself has found nothing */
 	for (int i = 1; i <= 3; i++) {
 		int client = socket(AF_INET, SOCK_STREAM, 0);
 		assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof address), 0);
@@ -1033,7 +1033,7 @@ static void a_listening_socket_that_is_closed_is_not_heard_of_though_others_have
 	int fd = listener(&address), other = dup(fd), client[CLIENTS], early = 0;
 	assert_int_equal(io_fd(loop, fd, &address), 0);
 	assert_int_equal(io_wantread(loop, fd), 0);
-	assert_int_equal(io_accept(loop, fd, NULL, NULL), -1); /* so the mechanism has it */
+	assert_int_equal(io_accept(loop, fd, NULL, NULL), -1); /* now the mechanism watches it */
 	drain(mine);
 	io_close(loop, fd);
 	for (int i = 0; i < CLIENTS; i++) {
@@ -1044,7 +1044,7 @@ static void a_listening_socket_that_is_closed_is_not_heard_of_though_others_have
 		early += clock_ms() - begun_ms < SHORT_MS / 2;
 		assert_int_equal(io_canread(loop), -1);
 	}
-	assert_true(early < CLIENTS / 2); /* a mechanism may hear that it has forgotten */
+	assert_true(early < CLIENTS / 2); /* a mechanism may still get an event of the forgotten socket */
 	for (int i = 0; i < CLIENTS; i++) close(client[i]);
 	close(other);
 }

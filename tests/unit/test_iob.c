@@ -1,5 +1,5 @@
-/* test_iob.c - batches: everything in order, whatever the pieces and however little the socket takes; every part
- * released once. */
+/* test_iob.c - batches: everything is sent in order, in whatever pieces and however little the socket takes, and every
+ * part is released once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,16 +10,16 @@
 
 #include "io/iob.h"
 
-enum { MOST = 256 * 1024 }; /* bytes that one call sends */
+enum { MOST = 256 * 1024 }; /* bytes that one call sends at most */
 #include "tests/unit/check.h"
 
 enum { FILE_SIZE = 3000000, PARTS = 500, EXPECTED_MAX = 64 << 20 };
 
 static io_loop *loop;
-static int out, in; /* of a socket pair; out is adopted and wanted for writing */
-static int file;    /* of FILE_SIZE bytes, those of content */
+static int out, in; /* a socket pair; out is adopted and wanted for writing */
+static int file;    /* FILE_SIZE bytes, those of content */
 static char content[FILE_SIZE];
-static char *expected; /* what is to come out at in */
+static char *expected; /* the bytes that should arrive at in */
 static size_t expected_length, got_length;
 static int released[PARTS];
 
@@ -62,7 +62,7 @@ static int tear_down(void **state) {
 
 static void release(void *owner) { ++*(int *)owner; }
 
-/* Reads what there is, at most a limit, and compares. */
+/* Reads at most limit bytes, and compares them. */
 static void receive(size_t limit) {
 	static char buffer[1 << 16];
 	while (limit) {
@@ -75,12 +75,12 @@ static void receive(size_t limit) {
 	}
 }
 
-/* A look may have been interrupted: then a thread reads the file, as if it were not in memory. */
+/* If reading from memory was interrupted, a thread reads the file, as if it were not in memory. */
 static void await_reader(void) {
 	while (io_reading(loop, out)) assert_int_equal(io_wait(loop, 10000), 0);
 }
 
-/* Sends a batch to its end while the other side reads at most so much at a time. */
+/* Sends the whole batch, while the other side reads at most reads bytes at a time. */
 static void send_all(iob *b, size_t reads) {
 	uint64_t sent = 0, left = iob_bytesleft(b);
 	for (;;) {
@@ -115,14 +115,14 @@ static void add_file(iob *b, size_t at, size_t length, int *count) {
 					 0);
 }
 
-/* --- what makes its bytes --- */
+/* --- sources --- */
 
 struct maker {
-	size_t at, end; /* in content */
-	size_t most;    /* it makes at a time */
-	int error;      /* at the end */
+	size_t at, end; /* offsets in content */
+	size_t most;    /* bytes at a time */
+	int error;      /* reported at the end */
 	int fills, releases;
-	size_t largest; /* it was asked for */
+	size_t largest; /* size that was requested */
 };
 
 static ssize_t fill(void *owner, char *buffer, size_t size) {
@@ -143,7 +143,7 @@ static ssize_t fill(void *owner, char *buffer, size_t size) {
 
 static void release_maker(void *owner) { ((struct maker *)owner)->releases++; }
 
-/* Adds a source of length bytes that makes at most so many at a time. */
+/* Adds a source of length bytes that makes at most `most` bytes at a time. */
 static void add_source(iob *b, struct maker *m, size_t at, size_t length, size_t most) {
 	*m = (struct maker){.at = at, .end = at + length, .most = most, .error = ENODATA};
 	memcpy(end_of_expected(length), content + at, length);
@@ -194,7 +194,7 @@ static void what_is_written_in_place_comes_out_as_far_as_it_was_committed(void *
 	assert_non_null(iob_reserve(b, 100));
 	iob_commit(b, 0);
 	add_copy(b, "c");
-	assert_int_equal(iob_parts(b), 1); /* neighbours join */
+	assert_int_equal(iob_parts(b), 1); /* neighbours are joined */
 	send_all(b, SIZE_MAX);
 	assert_non_null(iob_reserve(b, 100));
 	iob_commit(b, 0);
@@ -212,7 +212,7 @@ static void large_parts_are_sent_a_share_at_a_time(void **state) {
 	for (int i = 0; i < 4; i++) add_buffer(b, 0, FILE_SIZE, NULL);
 	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_AGAIN);
 	assert_true(sent <= MOST);
-	/* what the socket did not refuse goes on in the next turn */
+	/* if the socket did not refuse it, it is continued in the next turn */
 	receive(SIZE_MAX);
 	assert_int_equal(io_wantwrite(loop, out), 0);
 	while (iob_bytesleft(b)) {
@@ -293,7 +293,7 @@ static void a_file_that_ends_too_soon_fails_and_is_not_padded(void **state) {
 	assert_true(released[0] == 1 && released[1] == 1);
 }
 
-/* How a file is sent that may change. */
+/* The ways to send a file that may change. */
 enum file_way { BY_REFERENCE, READ, MAPPED, FILE_WAYS };
 
 static struct iob_file file_sent(enum file_way way, char *map, iob_unchanged *unchanged) {
@@ -301,7 +301,7 @@ static struct iob_file file_sent(enum file_way way, char *map, iob_unchanged *un
 		.fd = file, .map = way == MAPPED ? map : NULL, .unchanged = unchanged, .copied = way != BY_REFERENCE};
 }
 
-/* A file that is found unchanged so many times. */
+/* A file that appears unchanged that many times. */
 struct watched {
 	int looks, unchanged;
 };
@@ -337,7 +337,7 @@ static void the_end_of_a_file_that_has_changed_is_not_sent(void **state) {
 	(void)state;
 	char *map = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);
 	static const size_t length[] = {1, IOB_FILE_PIECE, 3 * IOB_FILE_PIECE};
-	for (int way = 0; way <= FILE_WAYS; way++) { /* the last: taken */
+	for (int way = 0; way <= FILE_WAYS; way++) { /* the last one: iob_take() */
 		for (size_t i = 0; i < COUNT(length); i++) {
 			static char buffer[3 * IOB_FILE_PIECE];
 			struct watched w = {.unchanged = 0};
@@ -458,7 +458,7 @@ static void what_is_taken_is_what_would_be_sent(void **state) {
 		assert_int_equal(taken, expected_length);
 		assert_memory_equal(buffer, expected, taken);
 		assert_int_equal(released[0] + released[1] + maker.releases, 3);
-		assert_true(maker.largest <= step); /* right into our buffer */
+		assert_true(maker.largest <= step); /* it writes directly to our buffer */
 		iob_free(b);
 	}
 }
@@ -483,7 +483,7 @@ static void bytes_in_memory_are_used_where_they_are(void **state) {
 			continue;
 		}
 		assert_memory_equal(front, expected + at, length);
-		if (length > 3) length -= 2; /* and the rest the next time */
+		if (length > 3) length -= 2; /* leave the rest for the next time */
 		assert_int_equal(released[0], at > 4 + 998);
 		iob_drop(b, length);
 		assert_int_equal(iob_bytesleft(b), expected_length - at - length);

@@ -1,4 +1,4 @@
-/* test_jobs.c - what is done beside the loop: it comes back to it, wakes who waits, and is given up at the end. */
+/* test_jobs.c - jobs beside the loop: they return to it, resume their waiters, and are given up at the end. */
 #include "gatling/base/job.h"
 #include "tests/unit/check.h"
 
@@ -44,7 +44,7 @@ static struct task *add(void) {
 
 static void wait_for(int jobs_finished) {
 	while (finished < jobs_finished) {
-		assert_int_equal(io_wait(loop, -1), 0); /* the thread ends it */
+		assert_int_equal(io_wait(loop, -1), 0); /* the thread ends the wait */
 		jobs_collect(jobs);
 	}
 }
@@ -103,7 +103,7 @@ static void who_is_resumed_may_end_who_waits_with_it(void **state) {
 	struct task *t = add();
 	job_wait(&t->job, &a);
 	job_wait(&t->job, &b);
-	other = &a; /* the last to come is resumed first */
+	other = &a; /* the last waiter is resumed first */
 	atomic_store(&hold, false);
 	wait_for(1);
 	assert_int_equal(resumed, 1);
@@ -113,7 +113,7 @@ static void a_job_whose_waiters_have_gone_is_not_run(void **state) {
 	(void)state;
 	struct waiter gone = {.resume = resume}, stays = {.resume = resume};
 	atomic_store(&hold, true);
-	add(); /* keeps the thread */
+	add(); /* keeps the thread busy */
 	struct task *wanted = add(), *unwanted = add();
 	job_wait(&wanted->job, &stays);
 	job_wait(&wanted->job, &gone);

@@ -1,4 +1,4 @@
-/* test_listing.c - directories as pages: what is in them, in which order, and that they are as long as they say. */
+/* test_listing.c - directories as pages: their entries, the order of these, and that the announced length is right. */
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static int tear_down(void **state) {
 	return system(command); // NOLINT(cert-env33-c)
 }
 
-/* The whole, in pieces of that size; malloc'd, with a NUL behind it. */
+/* Returns the whole listing, read in pieces of that size, with a NUL behind it; the caller frees it. */
 static char *read_all(struct listing *l, size_t piece) {
 	struct listing_reader *reader = listing_read(l);
 	size_t length = (size_t)listing_length(l);
@@ -78,7 +78,7 @@ static void make_odd_ones(void) {
 	touch("latin\xe9", 0);
 	touch(".hidden", 0);
 	touch("_headers", 0);
-	touch("\xc0\xae", 0); /* overlong: nobody can ask for it */
+	touch("\xc0\xae", 0); /* overlong: no request can have this name */
 	char longest[NAME_MAX + 1];
 	memset(longest, '&', NAME_MAX);
 	longest[NAME_MAX] = '\0';
@@ -118,7 +118,7 @@ static void names_are_shown_and_linked_whatever_they_are(void **state) {
 	check_has(page, "title=\"1536 bytes\">1.5 KiB");
 	check_has(page, "\"./elsewhere\">elsewhere</a><td><td>");
 	check_has(page, "\"./folder/\">folder/</a>");
-	check_has(page, "_headers"); /* below a site's root it is a file */
+	check_has(page, "_headers"); /* below a site's root it is an ordinary file */
 	assert_null(strstr(page, "hidden\""));
 	assert_null(strstr(page, "dangling"));
 	free(page);

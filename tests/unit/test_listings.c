@@ -1,4 +1,4 @@
-/* test_listings.c - listings are made beside the loop, shared, and believed for a second from when they are there. */
+/* test_listings.c - listings are made beside the loop, shared, and kept for a second after they are complete. */
 #include "gatling/site/listing/listing_cache.h"
 #include "tests/unit/check.h"
 
@@ -61,7 +61,7 @@ static void wait_for_all(void) {
 static void one_that_took_long_is_good_when_it_is_there(void **state) {
 	(void)state;
 	assert_non_null(find(".").job);
-	now_ms += 10 * LISTING_CACHE_KEPT_MS; /* so long it took */
+	now_ms += 10 * LISTING_CACHE_KEPT_MS; /* it took this long */
 	wait_for_all();
 	struct listing_result found = find(".");
 	assert_null(found.job);
@@ -93,7 +93,7 @@ static void what_cannot_be_listed_is_believed_too(void **state) {
 
 static void forget(struct waiter *waiter) { (void)waiter; }
 
-/* errno EMFILE, as ENOMEM, is of the moment: that is not believed for a second. */
+/* Errors such as EMFILE and ENOMEM are temporary, and not kept for a second. */
 static void what_failed_for_want_of_means_is_tried_again(void **state) {
 	(void)state;
 	struct rlimit limit, none;
@@ -139,7 +139,7 @@ static void one_that_nobody_waits_for_is_begun_anew(void **state) {
 	waiter_leave(&waiter);
 	wait_for_all();
 	found = find(".");
-	if (!found.job) listing_reader_free(found.reader); /* it had begun before */
+	if (!found.job) listing_reader_free(found.reader); /* it had begun earlier */
 	wait_for_all();
 	found = find(".");
 	assert_null(found.job);

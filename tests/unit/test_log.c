@@ -1,4 +1,4 @@
-/* test_log.c - the access log: batches, what happens when nobody reads or the disk is full, and rotation. */
+/* test_log.c - the access log: batches, a pipe that is not read, a full disk, and rotation. */
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "gatling/log/log.h"
 
-/* A log that writes to a descriptor, which stays the caller's. */
+/* Starts a log that writes to a descriptor, which remains the caller's. */
 static struct log *start(int fd) {
 	struct log_file file = {.fd = fd};
 	return log_start(&file, false);
@@ -66,7 +66,7 @@ static void a_line_is_due_after_the_delay(void **state) {
 
 static long lines, dropped;
 
-/* Reads all of the lines and counts; the note about dropped ones is added up. */
+/* Reads all lines and counts them; adds up the numbers of dropped lines. */
 static void *read_all(void *argument) {
 	const int *fd = argument;
 	FILE *in = fdopen(*fd, "r");
@@ -80,9 +80,9 @@ static void *read_all(void *argument) {
 	return NULL;
 }
 
-enum { MANY = 20000 }; /* lines: more than the pipe and both batches hold */
+enum { MANY = 20000 }; /* lines: more than the pipe and two batches hold */
 
-/* Starts a log on a pipe, in which MANY lines come before anybody reads; then all is read in another thread. */
+/* Starts a log on a pipe. MANY lines come before anybody reads; then another thread reads all of it. */
 static struct log_queue *overfill(int flags, struct log **log, int *out, pthread_t *reader) {
 	static int end[2];
 	char line[100];
@@ -92,7 +92,7 @@ static struct log_queue *overfill(int flags, struct log **log, int *out, pthread
 	*log = start(end[1]);
 	struct log_queue *l = log_queue_new(*log);
 	memset(line, 'x', sizeof line);
-	for (int i = 0; i < MANY; i++) add(l, line, sizeof line, 0); /* returns all the same */
+	for (int i = 0; i < MANY; i++) add(l, line, sizeof line, 0); /* does not block */
 	assert_int_equal(pthread_create(reader, NULL, read_all, &end[0]), 0);
 	*out = end[1];
 	return l;
@@ -112,7 +112,7 @@ static void a_full_pipe_drops_lines_and_counts_them(void **state) {
 	int out;
 	pthread_t reader;
 	struct log_queue *l = overfill(0, &log, &out, &reader);
-	/* room comes back, and what is missing is said without waiting for another line */
+	/* room comes back, and the number of dropped lines is written without waiting for another line */
 	for (bool flushed = false; !flushed; flushed = log_due(l, 0) == -1) log_flush(l, 0);
 	check_all_are_told(log, out, reader);
 }
@@ -133,7 +133,7 @@ static void a_descriptor_that_does_not_block_loses_no_line_uncounted(void **stat
 	pthread_t reader;
 	(void)overfill(O_NONBLOCK, &log, &out, &reader);
 	check_all_are_told(log, out, reader);
-	assert_true(lines >= LOG_BATCH / 100); /* more than the pipe took at once */
+	assert_true(lines >= LOG_BATCH / 100); /* more than the pipe holds at once */
 }
 
 static void while_the_thread_is_busy_it_is_asked_again_after_the_delay(void **state) {
@@ -145,11 +145,11 @@ static void while_the_thread_is_busy_it_is_asked_again_after_the_delay(void **st
 	char line[1000];
 	memset(line, 'x', sizeof line);
 	do add(l, line, sizeof line, 0);
-	while (log_due(l, 0) != -1); /* half a batch is handed over: more than the pipe holds */
+	while (log_due(l, 0) != -1); /* half a batch has been handed over: more than the pipe holds */
 	add(l, line, sizeof line, 500);
 	log_flush(l, 500 + LOG_DELAY_MS);
 	assert_int_equal(log_due(l, 500 + LOG_DELAY_MS), LOG_DELAY_MS);
-	for (int i = 0; i < 1000; i++) add(l, line, sizeof line, 700); /* also when it is full */
+	for (int i = 0; i < 1000; i++) add(l, line, sizeof line, 700); /* also if it is full */
 	assert_true(log_due(l, 700) <= LOG_DELAY_MS);
 	log_stop(log);
 	close(end[0]);
@@ -167,7 +167,7 @@ static void a_reader_that_never_reads_does_not_hold_up_the_end(void **state) {
 	time_t started = time(NULL);
 	log_stop(log);
 	assert_true(time(NULL) - started <= LOG_STOP_S + 5);
-	close(end[0]); /* now the write of the thread that was left behind fails; end[1] is its own */
+	close(end[0]); /* the write of the thread that was left behind now fails; end[1] is its own */
 }
 
 /* --- files --- */
@@ -194,7 +194,7 @@ static int remove_directory(void **state) {
 	return rmdir(directory);
 }
 
-/* All of a file, until the next call; empty without one. */
+/* Returns the content of a file, valid until the next call; empty if there is no file. */
 static const char *content(const char *path) {
 	static char text[1 << 16];
 	FILE *file = fopen(path, "r");
@@ -210,9 +210,9 @@ static void until(const char *path, const char *text) {
 	assert_string_equal(content(path), text);
 }
 
-static struct opener *opener; /* of the log that is open */
+static struct opener *opener; /* that of the open log */
 
-/* As the server does it. */
+/* Opens a log file as the server does. */
 static int open_path(struct log_file *file, const char *path) {
 	opener_free(opener);
 	opener = opener_new();
@@ -223,7 +223,7 @@ static int open_path(struct log_file *file, const char *path) {
 }
 
 static struct log *open_log(bool json) {
-	static char path[64]; /* as long as the log */
+	static char path[64]; /* needed as long as the log */
 	struct log_file file;
 	snprintf(path, sizeof path, "%s/log", directory);
 	(void)unlink(path);
@@ -238,7 +238,7 @@ static void say(struct log_queue *l, const char *line) {
 	log_flush(l, 0);
 }
 
-/* Waits until the thread has most likely done what it was told to. */
+/* Waits until the thread has probably written everything. */
 static void settle(struct log_queue *l) {
 	const struct timespec pause = {.tv_nsec = 50000000};
 	while (log_due(l, 0) != -1) log_flush(l, 0);
@@ -306,7 +306,7 @@ static void a_full_disk_costs_lines_that_are_counted_and_glues_none_together(voi
 		struct log_queue *l = log_queue_new(log);
 		say(l, "1st line");
 		settle(l);
-		limit_file_size(13); /* the second is torn */
+		limit_file_size(13); /* the second line is torn */
 		say(l, "2nd line");
 		settle(l);
 		for (int i = 0; i < 3; i++) {
@@ -333,7 +333,7 @@ static void a_torn_line_is_not_continued_in_another_file(void **state) {
 	limit_file_size(4);
 	say(l, "1st line");
 	settle(l);
-	log_reopen(log); /* the same file */
+	log_reopen(log); /* reopens the same file */
 	settle(l);
 	limit_file_size(12);
 	say(l, "2nd line");

@@ -1,4 +1,4 @@
-/* test_names.c - what is known not to be there: never what is. */
+/* test_names.c - names that are known to be missing: never those that exist. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static int64_t now_ns;
 
 enum { WORKERS = 64 };
 
-/* Waits until what has changed can be told from what changes next. */
+/* Waits until past changes can be told from the next one. */
 static void settle(void) { usleep((FILE_VERSION_SETTLES_MS + 20) * 1000); }
 
 static void put(const char *path) {
@@ -64,7 +64,7 @@ static bool lacks_now(const char *path) {
 	return names_lack(names, slice_of(path));
 }
 
-/* Asks so often that reading pays. */
+/* Asks until it pays to read the directory. */
 static bool lacks(const char *path) {
 	bool lacking = false;
 	for (int i = 0; i < NAMES_MAX / NAMES_A_QUESTION && !lacking; i++) lacking = lacks_now(path);
@@ -78,7 +78,7 @@ static void what_is_missing_is_known_and_what_is_there_is_not(void **state) {
 	const char *const there[] = {"here.txt", "sub", "sub/", "link", "dangling", "sub/below.txt", "link/below.txt"};
 	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) assert_true(lacks(missing[i]));
 	for (size_t i = 0; i < sizeof there / sizeof *there; i++) assert_false(lacks(there[i]));
-	/* what is left to the file system */
+	/* left to the file system */
 	assert_false(lacks("\xc3\xa4.txt"));
 	assert_false(lacks(""));
 	assert_false(names_lack(NULL, SLICE("no.txt")));
@@ -101,7 +101,7 @@ static void files_in_other_codings_are_known_in_one_look(void **state) {
 	assert_int_equal(names_tell(names, SLICE("alone.b")).what, 0);
 	assert_int_equal(names_tell(names, SLICE("page")).what, 0);
 	assert_int_equal(names_tell(names, SLICE("nowhere/page")).what, 0);
-	assert_int_equal(names_tell(names, SLICE("sub/below.txt")).what, NAMES_UNTOLD); /* not looked at yet */
+	assert_int_equal(names_tell(names, SLICE("sub/below.txt")).what, NAMES_UNTOLD); /* not read yet */
 }
 
 static bool regular_now(const char *path) {
@@ -131,7 +131,7 @@ static void what_is_new_is_found_at_once(void **state) {
 	assert_true(lacks("new.txt"));
 	put("new.txt");
 	assert_false(lacks_now("new.txt"));
-	assert_false(lacks("other.txt")); /* the directory may change again within the same tick */
+	assert_false(lacks("other.txt")); /* the directory may change again within this tick */
 	settle();
 	assert_false(lacks("new.txt"));
 	assert_true(lacks("other.txt"));
@@ -146,7 +146,7 @@ static struct file_version version_at(const char *path) {
 	return file_version_of(&st);
 }
 
-/* Returns whether what is told of a path, from a look before, is told of that file. */
+/* Returns whether what was last read about a path still applies to that file. */
 static bool told_lately(const char *path, const struct file_version *file) {
 	const struct names_told told = names_tell(names, slice_of(path));
 	assert_int_equal(told.what, NAMES_ITSELF | NAMES_REGULAR | NAMES_LATELY);
@@ -163,7 +163,7 @@ static void what_is_there_is_taken_from_the_last_look(void **state) {
 	names_turn(names, now_ns += 1000000);
 	assert_true(told_lately("here.txt", &here));
 	assert_true(names_lacked_lately(names, SLICE("later.txt")));
-	assert_int_not_equal(names_tell(names, SLICE("later.txt")).what, 0); /* what is not there is looked for */
+	assert_int_not_equal(names_tell(names, SLICE("later.txt")).what, 0); /* missing names are looked up again */
 	assert_false(names_lacked_lately(names, SLICE("later.txt")));
 	settle();
 	assert_true(lacks("no.txt"));
@@ -187,7 +187,7 @@ static void another_file_in_its_place_is_not_taken_for_it(void **state) {
 	assert_false(names_lacked_lately(names, SLICE("link/guard")));
 }
 
-/* As on some overlays: then each file is looked at anew. */
+/* As on some overlay file systems: every file is then checked each time. */
 static void a_directory_with_other_numbers_is_not_relied_on(void **state) {
 	struct file_version here = version_at("here.txt");
 	here.inode++;
@@ -245,7 +245,7 @@ static void large_directories_are_not_read(void **state) {
 	assert_false(lacks("large/16000"));
 }
 
-/* Makes a directory with a file. */
+/* Makes a directory that has a file. */
 static void put_directory(const char *path) {
 	char file[PATH_MAX];
 	assert_int_equal(mkdir(path, 0755), 0);
@@ -260,7 +260,7 @@ static unsigned tell(const char *parent, const char *name) {
 }
 
 static void of_many_directories_the_last_are_remembered(void **state) {
-	enum { LEAST = 450, MOST = 550 }; /* bytes that one takes, with a path of so many */
+	enum { LEAST = 450, MOST = 550 }; /* bytes for one directory, including its path */
 	enum { COUNT = NAMES_BYTES_LEAST / (LEAST - 50), FORGOTTEN = COUNT - NAMES_BYTES_LEAST / LEAST };
 	char path[512];
 	(void)state;
@@ -286,7 +286,7 @@ static void of_many_directories_the_last_are_remembered(void **state) {
 }
 
 static void directories_whose_hashes_collide_are_not_searched_for_long(void **state) {
-	enum { COLLIDING = 40, KEPT = 32, BUCKETS = 16 * 1024 }; /* as names.c has them */
+	enum { COLLIDING = 40, KEPT = 32, BUCKETS = 16 * 1024 }; /* as in names.c */
 	char path[COLLIDING][16];
 	(void)state;
 	for (int i = 0, found = 0; found < COLLIDING; i++) {

@@ -1,4 +1,4 @@
-/* test_notice.c - lines for the owner: how many are printed, and who gets them. */
+/* test_notice.c - lines for the owner: how many are printed, and where they go. */
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -48,7 +48,7 @@ static void lines_of_a_kind_are_limited_and_the_others_counted(void **state) {
 	notice_line(LEVEL_INFO, "another kind");
 	assert_int_equal(lines, NOTICE_BURST + 1);
 	assert_string_equal(line[NOTICE_BURST], "another kind");
-	assert_true(notice_tidy()); /* it is too early to say how many */
+	assert_true(notice_tidy()); /* it is too early for the count */
 	assert_int_equal(lines, NOTICE_BURST + 1);
 	begin_second();
 	assert_false(notice_tidy());
@@ -110,7 +110,7 @@ static void what_was_left_out_is_said_when_it_comes_up_again(void **state) {
 	assert_int_equal(lines, NOTICE_BURST + 2);
 }
 
-/* Reads what there is in a pipe. Returns its length. */
+/* Reads all there is in a pipe. Returns its length. */
 static size_t drain(int fd, char *text, size_t size) {
 	size_t length = 0;
 	for (ssize_t n; (n = read(fd, text + length, size - 1 - length)) > 0;) length += (size_t)n;
@@ -140,7 +140,7 @@ static void while_clients_are_served_nobody_waits_for_stderr(void **state) {
 	assert_true(notice_tidy());
 	begin_second();
 	assert_int_equal(read(pipe_end[0], text, PIPE_BUF), PIPE_BUF);
-	assert_true(notice_tidy()); /* there is room for one of them */
+	assert_true(notice_tidy()); /* there is room for one line */
 	assert_true(drain(pipe_end[0], text, sizeof text) > 0);
 	const bool first = memmem(text, sizeof text, FIRST, strlen(FIRST));
 	assert_true(first || memmem(text, sizeof text, SECOND, strlen(SECOND)));

@@ -1,4 +1,4 @@
-/* test_opener.c - the process outside hands over what was named before it began, and nothing else. */
+/* test_opener.c - the opener process opens what was named before it started, and nothing else. */
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 static char directory[] = "/tmp/gatling-test-XXXXXX";
 static struct opener *opener;
 static int file, pems, pairs, log_place;
-static bool hurry; /* nobody waits for an answer for long */
+static bool hurry; /* waits for answers end within a second */
 
 int poll(struct pollfd *fds, nfds_t count, int wait_ms) {
 	const struct timespec limit = {.tv_sec = hurry ? 0 : wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L};
@@ -174,7 +174,7 @@ static void a_disk_that_hangs_is_not_waited_for(void **state) {
 	assert_int_equal(kill(process, SIGCONT), 0);
 	const time_t started = time(NULL);
 	while (opener_is_late(opener) && time(NULL) - started < 10) continue;
-	assert_int_equal(opener_stat(opener, pems, "a.pem", &st), 0); /* its answer, and not that of the first request */
+	assert_int_equal(opener_stat(opener, pems, "a.pem", &st), 0); /* its own answer, not that to the first request */
 	assert_int_equal(st.st_size, 5);
 }
 

@@ -1,4 +1,4 @@
-/* test_path.c - request paths, hosts and media types. */
+/* test_path.c - request paths, hosts, and media types. */
 #include "tests/unit/check.h"
 
 #include "gatling/http/host.h"

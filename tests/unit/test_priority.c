@@ -34,7 +34,7 @@ static void what_is_said_is_understood_and_the_rest_left_alone(void **state) {
 		{"x=\"a\\\"b,\", i", 3, true},
 		{"x=tok/en:*, u=2", 2, false},
 		{"*a.b-c_d=1, u=2", 2, false},
-		/* no dictionary at all */
+		/* not a dictionary */
 		{"u=0,", 3, false},
 		{"u=0,,i", 3, false},
 		{",u=0", 3, false},

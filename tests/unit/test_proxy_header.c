@@ -12,7 +12,7 @@
 
 static struct proxy_header header;
 
-/* Parses the data with a byte behind it, and checks that no part of it is enough. */
+/* Parses data with a byte behind it, and checks that all shorter parts are incomplete. */
 static int parse(struct slice data) {
 	char text[4096];
 	memcpy(text, data.at, data.length);
@@ -76,7 +76,7 @@ static void a_binary_header_has_the_address_and_tls(void **state) {
 	assert_true(parse(SLICE(BINARY "\x21\x11\0\x0c\xc0\0\x02\x01\xc6\x33\x64\x01\xdc\x04\x01\xbb")) > 0);
 	assert_client("192.0.2.1");
 	assert_false(header.tls);
-	/* an unknown value, then that of TLS: client, verify */
+	/* a value of an unknown type, then one of TLS: client, verify */
 	assert_true(parse(SLICE(BINARY "\x21\x11\0\x18\xc0\0\x02\x01\xc6\x33\x64\x01\xdc\x04\x01\xbb"
 								   "\x04\0\x01x\x20\0\x05\x01\0\0\0\0")) > 0);
 	assert_true(header.tls);
@@ -92,7 +92,7 @@ static void a_binary_header_has_the_address_and_tls(void **state) {
 static void a_binary_header_that_is_wrong_is_refused(void **state) {
 	static const struct slice wrong[] = {
 		SLICE(BINARY "\x31\x11\0\x0c\xc0\0\x02\x01\xc6\x33\x64\x01\xdc\x04\x01\xbb"), /* version 3 */
-		SLICE(BINARY "\x22\x11\0\x0c\xc0\0\x02\x01\xc6\x33\x64\x01\xdc\x04\x01\xbb"), /* a command that there is not */
+		SLICE(BINARY "\x22\x11\0\x0c\xc0\0\x02\x01\xc6\x33\x64\x01\xdc\x04\x01\xbb"), /* an unknown command */
 		SLICE(BINARY "\x21\x12\0\x0c\xc0\0\x02\x01\xc6\x33\x64\x01\xdc\x04\x01\xbb"), /* UDP */
 		SLICE(BINARY "\x21\x11\0\x08\xc0\0\x02\x01\xc6\x33\x64\x01"),                 /* too short for its family */
 		SLICE(BINARY

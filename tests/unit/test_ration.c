@@ -1,4 +1,4 @@
-/* test_ration.c - what a server takes of more visitors than it can serve. */
+/* test_ration.c - how many visitors a server accepts when there are more than it can serve. */
 #include "gatling/ration.h"
 
 #include <math.h>
@@ -10,15 +10,15 @@ enum { MS = 1000000 };
 static void waits_are_a_mean_over_time(void **state) {
 	(void)state;
 	struct waits w = {0};
-	assert_true(waits_left(&w, MS) == 1); /* nothing is known */
+	assert_true(waits_left(&w, MS) == 1); /* nothing is known yet */
 	for (int i = 1; i <= 100; i++) waits_note(&w, (int64_t)i * MS, 0);
 	assert_true(waits_left(&w, 100 * (int64_t)MS) == 1);
-	waits_note(&w, 101 * (int64_t)MS, 20); /* one that came in a long turn */
+	waits_note(&w, 101 * (int64_t)MS, 20); /* it came during a long turn */
 	assert_true(waits_left(&w, 101 * (int64_t)MS) > 0.7);
 	for (int i = 1; i <= 10; i++) waits_note(&w, (101 + 20 * i) * (int64_t)MS, 40);
 	assert_true(waits_left(&w, 301 * (int64_t)MS) == -4);
 	assert_true(waits_mean(&w, 301 * (int64_t)MS) > 36);
-	assert_true(waits_mean(&w, 1000 * (int64_t)MS) == 0); /* they were long ago */
+	assert_true(waits_mean(&w, 1000 * (int64_t)MS) == 0); /* these waits were long ago */
 	waits_note(&w, 10000 * (int64_t)MS, 0);
 	assert_true(waits_left(&w, 10000 * (int64_t)MS) == 1);
 }
@@ -31,7 +31,7 @@ static void one_that_waited_for_an_hour_says_little(void **state) {
 	assert_true(waits_mean(&w, MS) < 11);
 }
 
-/* Takes all that may be taken. */
+/* Takes as many as allowed. */
 static unsigned take_all(struct ration *r, double left, int64_t now_ns) {
 	const unsigned count = (unsigned)ration_left(r, left, now_ns);
 	ration_take(r, count, now_ns);
@@ -113,7 +113,7 @@ static void a_pace_is_of_the_last_seconds(void **state) {
 	assert_true(p.per_s == 0);
 }
 
-/* Also when the rate has been a thousand times as large until now. */
+/* Even if the rate has been a thousand times higher until now. */
 static void there_is_soon_enough_for_the_least(void **state) {
 	(void)state;
 	struct ration r = {.rate = 30000};
@@ -123,8 +123,9 @@ static void there_is_soon_enough_for_the_least(void **state) {
 	assert_in_range(ms, 90, 110);
 }
 
-/* A server with that much to do a second, each visitor for two pages a second apart, and more of them than it can
- * serve: returns how much of its time it works, and how long the work waits, at most, after the first ten seconds. */
+/* Simulates a server with cost_s of work for each visitor, who requests two pages, a second apart. More visitors come
+ * than it can serve. Returns the share of the time that it works, and in *waits_s the longest wait for it, both after
+ * the first ten seconds. */
 static double simulate(double cost_s, double *waits_s) {
 	enum { SECONDS = 40, STEPS = 1000 };
 	static unsigned came[SECONDS * STEPS];

@@ -1,5 +1,5 @@
-/* test_reader.c - a download does not wait for each window of its file. The disk is made here: what preadv2(2) finds in
- * memory, and when pread(2) in the thread has read the rest. */
+/* test_reader.c - a download does not wait for each window of its file. The tests simulate the disk: what preadv2(2)
+ * finds in memory, and when pread(2) in the thread has read the rest. */
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -18,15 +18,15 @@ enum { WINDOWS = 4, WINDOW = IO_READ_WINDOW, HALF = WINDOW / 2, SIZE = WINDOWS *
 enum { FILES = 2 };
 
 static io_loop *loop;
-static int out, in, file[FILES]; /* file: numbers of real descriptors, of which nothing is read */
+static int out, in, file[FILES]; /* file: real descriptors, from which nothing is read */
 static atomic_bool warm[FILES][SIZE / PIECE];
 static sem_t may_read; /* windows */
 static atomic_int windows_begun;
 static atomic_llong bytes_read; /* by the thread */
-static bool quick;              /* the disk answers before a look is over */
-static bool interrupted;        /* the next look is, for a millisecond */
-static bool slow;               /* all are */
-static bool woken;              /* the loop has heard of one that was read */
+static bool quick;              /* the disk answers before the attempt to read returns */
+static bool interrupted;        /* the next attempt is interrupted, for a millisecond */
+static bool slow;               /* all attempts are */
+static bool woken;              /* the loop was told of a window that was read */
 static pthread_t main_thread;
 
 static atomic_bool *piece_of(int fd, off_t offset) { return &warm[fd == file[1]][offset / PIECE]; }
@@ -41,9 +41,9 @@ ssize_t preadv2(int fd, const struct iovec *part, int parts, off_t offset, int f
 	return quick || in_memory ? (ssize_t)part->iov_len : -1;
 }
 
-/* Of the thread: once a window it waits until it may. The loop must not wait for the disk. */
+/* Reads in the thread, waiting once for each window until it may. The loop must not wait for the disk. */
 ssize_t pread(int fd, void *buffer, size_t length, off_t offset) {
-	static off_t next = -1; /* of the window at hand */
+	static off_t next = -1; /* the next offset in this window */
 	(void)buffer;
 	if (pthread_equal(pthread_self(), main_thread)) {
 		assert_true(*piece_of(fd, offset));
@@ -115,7 +115,7 @@ static void turn(void) {
 
 static bool is_late(time_t started) { return time(NULL) - started >= 10; }
 
-/* Lets the thread read a window, and waits until the loop has heard of it. */
+/* Lets the thread read a window, and waits until the loop has been told. */
 static void read_window(int number, off_t start) {
 	const time_t started = time(NULL);
 	woken = false;
@@ -267,7 +267,7 @@ static void what_was_withdrawn_was_not_read(void **state) {
 	(void)state;
 	assert_false(found(0));
 	read_window(0, 0);
-	assert_false(io_in_memory(loop, in, file[1], 0, PIECE, WINDOW)); /* the thread is busy with this, */
+	assert_false(io_in_memory(loop, in, file[1], 0, PIECE, WINDOW)); /* the thread is busy with this one, */
 	await_window_begun(2);
 	assert_true(found(HALF)); /* so that the next window waits */
 	assert_false(found(2 * WINDOW));
@@ -315,8 +315,8 @@ static void another_file_comes_before_what_is_to_be_read_ahead(void **state) {
 	(void)state;
 	assert_false(found(0));
 	read_window(0, 0);
-	assert_false(io_in_memory(loop, in, file[1], 2 * WINDOW, PIECE, WINDOW)); /* the thread is busy with this, */
-	assert_true(found(HALF));                                                 /* so that this waits */
+	assert_false(io_in_memory(loop, in, file[1], 2 * WINDOW, PIECE, WINDOW)); /* the thread is busy with this one, */
+	assert_true(found(HALF));                                                 /* so that this one waits */
 	assert_false(found_of(1, 0));
 	sem_post(&may_read);
 	read_window(1, 0);
@@ -324,7 +324,7 @@ static void another_file_comes_before_what_is_to_be_read_ahead(void **state) {
 	assert_false(is_warm(0, WINDOW));
 }
 
-/* Whether out is handed out in a turn of its own. */
+/* Returns whether out comes up in a turn. */
 static bool comes_up(void) {
 	assert_int_equal(io_wait(loop, 10), 0);
 	bool up = false;
@@ -338,7 +338,7 @@ static void a_descriptor_comes_up_when_its_file_has_been_read_and_not_before(voi
 	assert_false(found(0));
 	await_window_begun(1);
 	assert_false(comes_up());
-	io_write_meanwhile(loop, out, true); /* something else is to be sent */
+	io_write_meanwhile(loop, out, true); /* something else is sent */
 	assert_true(comes_up());
 	io_write_meanwhile(loop, out, false);
 	assert_false(comes_up());
@@ -359,7 +359,7 @@ static void a_read_for_one_that_was_closed_is_nothing_to_the_next_owner_of_the_n
 	assert_int_equal(io_wantwrite(loop, out), 0);
 	assert_true(comes_up());
 	assert_false(found_of(1, 0));
-	sem_post(&may_read); /* for the one before */
+	sem_post(&may_read); /* for the previous one */
 	await_window_begun(2);
 	assert_false(comes_up());
 	assert_true(io_reading(loop, out));

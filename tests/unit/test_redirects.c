@@ -8,7 +8,7 @@ enum { ROUNDS = 2000 };
 struct error_case {
 	const char *text;
 	unsigned line;
-	const char *why; /* part of what is said */
+	const char *why; /* part of the message */
 };
 
 static struct redirect_rules *redirects_of(const char *text) {
@@ -18,7 +18,7 @@ static struct redirect_rules *redirects_of(const char *text) {
 	return rules;
 }
 
-/* As "status target", or "status! target"; "" if there is none. url is a path, decoded, with its query. */
+/* Returns "status target", "status! target", or "". url: a decoded path with its query. */
 static const char *redirect(const struct redirect_rules *rules, const char *host, const char *url, bool forced_only) {
 	static char out[REDIRECT_TARGET_MAX + 16], buffer[REDIRECT_TARGET_MAX];
 	const char *question = strchr(url, '?');
@@ -202,7 +202,7 @@ static void a_local_target_never_becomes_another_host(void **state) {
 		{"/go/* /:splat 200", NULL, "/go//x", "200 /x"},
 	};
 	check_redirects(cases, COUNT(cases));
-	/* what a client can send is normalised, and there already */
+	/* paths from clients are normalised, and the client is there already */
 	struct redirect_rules *rules = redirects_of("/* /:splat");
 	assert_string_equal(redirect(rules, NULL, "/evil.com", false), "");
 	redirect_rules_free(rules);
@@ -238,7 +238,7 @@ static void a_target_that_does_not_fit_is_passed_over(void **state) {
 	char path[REDIRECT_TARGET_MAX + 1];
 	memset(path, 'a', sizeof path);
 	path[0] = '/';
-	path[REDIRECT_TARGET_MAX - 2] = '\0'; /* as long as fits behind "/x" */
+	path[REDIRECT_TARGET_MAX - 2] = '\0'; /* the longest that fits behind "/x" */
 	assert_int_equal(strlen(redirect(rules, NULL, path, false)), 4 + REDIRECT_TARGET_MAX);
 	path[REDIRECT_TARGET_MAX - 2] = 'a';
 	path[REDIRECT_TARGET_MAX - 1] = '\0';
@@ -387,7 +387,7 @@ static void redirects_that_lead_in_a_circle_are_told(void **state) {
 	(void)state;
 	static const struct {
 		const char *text;
-		unsigned line; /* 0: no circle */
+		unsigned line; /* 0: there is no loop */
 	} cases[] = {
 		{"/a /b\n/b /a\n", 2},
 		{"/x /a\n/a /b\n\n/b /c 302!\n/c /a/ 307\n", 5},
@@ -422,7 +422,7 @@ static void a_file_on_the_way_makes_it_no_circle(void **state) {
 	(void)state;
 	static const struct {
 		const char *text;
-		unsigned line; /* 0: no circle */
+		unsigned line; /* 0: there is no loop */
 	} cases[] = {
 		{"/there /a\n/a /there\n", 0},      {"/a /there\n/there /a\n", 0},
 		{"/there /a 301!\n/a /there\n", 2}, {"/there /b\n/there /a 301!\n/a /there\n", 3},

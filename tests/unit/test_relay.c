@@ -1,4 +1,4 @@
-/* test_relay.c - bytes that go from one socket to another (io_relay()), with every mechanism. */
+/* test_relay.c - bytes relayed from one socket to another (io_relay()), with every mechanism. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,12 +12,12 @@
 enum { WAIT_MS = 10000, PIECE = 100 * 1000 };
 
 static io_loop *loop;
-static int from, source; /* of a socket pair: what is written to source, the loop may take from `from` */
+static int from, source; /* a socket pair: the loop reads from `from` what was written to source */
 static int to, sink;
 static char cookie, buffer[2 * PIECE];
 static unsigned put, got; /* bytes so far */
 
-/* The byte at that place of the content. */
+/* Returns the byte at that place of the content. */
 static char byte_at(unsigned place) { return (char)(place * 2654435761U >> 16); }
 
 static void make_pair(int *adopted, int *other) {
@@ -49,7 +49,7 @@ static int tear_down(void **state) {
 	return 0;
 }
 
-/* Puts some content in, as much as there is room for. */
+/* Writes content, as much as there is room for. */
 static void put_some(void) {
 	static char content[PIECE];
 	for (unsigned i = 0; i < PIECE; i++) content[i] = byte_at(put + i);
@@ -62,7 +62,7 @@ static void wait_for_some(void) {
 	while (io_canread(loop) != from);
 }
 
-/* Returns how many were relayed, at least one; *sent as io_relay() says. */
+/* Returns how many bytes were relayed, at least one; *sent is that of io_relay(). */
 static size_t relay(size_t *sent) {
 	ssize_t n;
 	while ((n = io_relay(loop, from, to, buffer, sizeof buffer, sent)) == -1 && errno == EAGAIN) wait_for_some();
@@ -77,7 +77,7 @@ static void is_next(const char *bytes, size_t length) {
 	got += (unsigned)length;
 }
 
-/* Takes all that has arrived. */
+/* Reads all that has arrived, and checks it. */
 static void take_out(void) {
 	static char content[PIECE];
 	for (ssize_t n; (n = read(sink, content, sizeof content)) > 0;) is_next(content, (size_t)n);
@@ -156,10 +156,10 @@ static void no_more_than_was_asked_for_is_taken(void **state) {
 	assert_int_equal(got, 1000);
 }
 
-enum { FILL_MOST = 20 }; /* rounds until a socket is full */
+enum { FILL_MOST = 20 }; /* rounds until a socket is full, at most */
 
-/* Sends as much as there is said to be room for, until there is none. Returns how often; limit: of what is unsent, 0:
- * none. */
+/* Sends as much as io_room() reports, until there is no room. Returns how many times. limit: of unsent bytes; 0: none.
+ */
 static int fill(int listener, const struct sockaddr_in *address, uint32_t limit) {
 	static char content[8 * 1024 * 1024];
 	int client = socket(AF_INET, SOCK_STREAM, 0), rounds = 0;
@@ -171,7 +171,7 @@ static int fill(int listener, const struct sockaddr_in *address, uint32_t limit)
 		if (room > sizeof content) room = sizeof content;
 		assert_int_equal(send(server, content, room, MSG_DONTWAIT), room);
 	}
-	uint32_t little = 16384; /* less than is queued */
+	uint32_t little = 16384; /* fewer than are queued */
 	assert_int_equal(setsockopt(server, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &little, sizeof little), 0);
 	assert_int_equal(io_room(server), 0);
 	close(server);
@@ -194,7 +194,7 @@ static void what_a_socket_has_room_for_it_takes(void **state) {
 #else
 	assert_int_equal(unlimited + limited, 0);
 #endif
-	assert_int_equal(io_room(to), 0); /* of another kind */
+	assert_int_equal(io_room(to), 0); /* a socket of another kind */
 	close(listener);
 }
 

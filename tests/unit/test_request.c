@@ -1,4 +1,4 @@
-/* test_request.c - the head of a request: what is accepted, what is refused with which status. */
+/* test_request.c - heads of requests: which are accepted, and which are refused with which status. */
 #include "tests/unit/check.h"
 
 #include "gatling/http/chars.h"
@@ -38,7 +38,7 @@ static void refused_requests_have_their_status(void **state) {
 		const char *text;
 	} cases[] = {
 		{-400, "GET / HTTP/1.1\r\n\r\n"},                       /* no Host */
-		{-400, "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"}, /* two */
+		{-400, "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"}, /* two Hosts */
 		{-400, "GET / HTTP/1.1\r\nHost: a b\r\n\r\n"},
 		{-400, "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"},
 		{-400, "GET / HTTP/1.1\r\nHost: .a\r\n\r\n"},
@@ -57,7 +57,7 @@ static void refused_requests_have_their_status(void **state) {
 		{-400, "GET / HTTP/1.1\r\nHost: a\r\nX: \x7f\r\n\r\n"},
 		{-400, "GET /\x7f HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{-400, "GET / HTTP/1.1\r\nHost: a\r\nX(: y\r\n\r\n"},
-		{-400, "GET / HTTP/1.1\r\nX: a\rb"}, /* incomplete, and hopeless */
+		{-400, "GET / HTTP/1.1\r\nX: a\rb"}, /* incomplete, but already wrong */
 		{-400, "CONNECT a/b HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{-400, "GET  / HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{-400, "GET /  HTTP/1.1\r\nHost: a\r\n\r\n"},
@@ -95,7 +95,7 @@ static void refused_requests_have_their_status(void **state) {
 		{-411, "PUT / HTTP/1.0\r\n\r\n"},
 		{-417, "GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n"},
 		{-400, "\x16\x03\x01\x02"}, /* a TLS hello, incomplete */
-		{-400, "\xe9"},             /* no method begins so */
+		{-400, "\xe9"},             /* not the start of a method */
 		{-400, " GET"},
 		{-501, "THISMETHODISNEVERGOINGTOENDANDNOSPACEWILLCOME"},
 		{-501, "THISMETHODHASTHIRTYTHREELETTERS.. / HTTP/1.1\r\nHost: a\r\n\r\n"},
@@ -222,7 +222,7 @@ static void a_continue_is_expected_only_before_a_body(void **state) {
 
 static char big[64 * 1024];
 
-/* Writes text at that place; where it ends. */
+/* Writes text at that place. Returns where it ends. */
 static size_t put(size_t at, const char *text) {
 	memcpy(big + at, text, strlen(text) + 1);
 	return at + strlen(text);
@@ -276,7 +276,7 @@ static void an_endless_target_is_refused_before_its_line_ends(void **state) {
 	assert_int_equal(request_parse(&q, big, TARGET_MAX + 100), -414);
 }
 
-/* However many are looked at together, and whatever follows. */
+/* However many octets are tested together, and whatever follows. */
 static void a_span_ends_at_the_first_octet_of_another_class(void **state) {
 	static const struct {
 		size_t (*span)(struct slice text);
@@ -303,7 +303,7 @@ static void a_span_ends_at_the_first_octet_of_another_class(void **state) {
 	}
 }
 
-/* RFC 9110, sections 5.5 and 5.6.2; RFC 9112, section 3.2. */
+/* See RFC 9110, sections 5.5 and 5.6.2, and RFC 9112, section 3.2. */
 static void octets_are_of_the_classes_of_http(void **state) {
 	(void)state;
 	for (int c = 0; c < 256; c++) {

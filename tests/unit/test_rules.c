@@ -1,4 +1,4 @@
-/* test_rules.c - patterns of paths, and the file _headers. */
+/* test_rules.c - patterns for paths, and the file _headers. */
 #include "gatling/site/rules/header_rules.h"
 #include "gatling/site/rules/pattern.h"
 #include "tests/unit/check.h"
@@ -8,7 +8,8 @@ enum { ROUNDS = 2000 };
 
 /* --- patterns --- */
 
-/* What the names of the pattern stand for, as "name=value name=value" in their order; NULL: it does not match. */
+/* Returns the values of the names in a pattern as "name=value name=value", in their order, or NULL if it does not
+ * match. */
 static const char *match(const char *text, enum pattern_mode mode, const char *host, const char *path,
 						 const char *names) {
 	static char out[512];
@@ -257,7 +258,7 @@ static void a_pattern_has_a_greatest_length_and_number_of_placeholders(void **st
 	size_t n = 0;
 	for (int i = 0; i <= PATTERN_NAMES_MAX; i++) {
 		if (i == PATTERN_NAMES_MAX) {
-			memcpy(text + n, "/*", 2); /* which is none of them */
+			memcpy(text + n, "/*", 2); /* it is not a name */
 			assert_null(pattern_compile(&pattern, (struct slice){.at = text, .length = n + 2}, PATTERN_LOOSE));
 			pattern_free(&pattern);
 		}
@@ -266,7 +267,8 @@ static void a_pattern_has_a_greatest_length_and_number_of_placeholders(void **st
 	assert_non_null(pattern_compile(&pattern, (struct slice){.at = text, .length = n}, PATTERN_EXACT));
 }
 
-/* Paths and patterns of one character: matching would take forever if placeholders were tried with several lengths. */
+/* With paths and patterns of one character, matching would take forever if several lengths were tried for placeholders.
+ */
 static void a_match_costs_at_most_the_product_of_both_lengths(void **state) {
 	(void)state;
 	static char path[8 * 1024];
@@ -304,7 +306,7 @@ static struct header_rules *headers_of(const char *text) {
 	return rules;
 }
 
-/* As "Name: value" and "! Name", with '|' between. */
+/* Returns a set as "Name: value" and "! Name", separated by '|'. */
 static const char *set_text(const struct header_set *set) {
 	static char out[4096];
 	size_t n = 0;
@@ -431,7 +433,7 @@ static void line_ends_a_byte_order_mark_and_no_line_at_all_are_understood(void *
 struct error_case {
 	const char *text;
 	unsigned line;
-	const char *why; /* part of what is said */
+	const char *why; /* part of the message */
 };
 
 static void a_mistake_in_headers_is_told_with_its_line(void **state) {
@@ -492,11 +494,11 @@ static void of_headers_what_is_wrong_is_left_out_and_the_rest_stays(void **state
 	struct header_rules *rules = header_rules_parse(slice_of(text), &told.report);
 	assert_non_null(rules);
 	check_headers(rules, NULL, "/a/b", "X-C: 3|X-D: 4");
-	assert_int_equal(told.count, 8); /* each line of it, with those of fields whose pattern is wrong */
+	assert_int_equal(told.count, 8); /* for each of its lines; also for the fields below a wrong pattern */
 	assert_int_equal(told.first.line, 1);
 	assert_memory_equal(told.first.whole.at, "/a/**", told.first.whole.length);
 	header_rules_free(rules);
-	struct told dotted = nothing_told; /* '.' may be in a name (RFC 9110, section 5.6.2) */
+	struct told dotted = nothing_told; /* a name may contain '.' (RFC 9110, section 5.6.2) */
 	rules = header_rules_parse(SLICE("/a\n  X-A.B: 1\n  X-C: 2\n"), &dotted.report);
 	check_headers(rules, NULL, "/a", "X-A.B: 1|X-C: 2");
 	assert_int_equal(dotted.count, 0);
@@ -536,7 +538,7 @@ static void more_sets_than_are_kept_have_the_same_ids_each_time(void **state) {
 			char path[] = {'/', letters[i / STARTS], letters[i % STARTS], '\0'}, wanted[32];
 			int a = i / STARTS, b = STARTS + i % STARTS;
 			const struct header_set *set = header_rules_match(rules, (struct slice){0}, slice_of(path));
-			/* those of the file's order */
+			/* in the order of the file */
 			sprintf(wanted, "X-Name: %d, %d", a <= b - STARTS ? a : b, a <= b - STARTS ? b : a);
 			assert_string_equal(set_text(set), wanted);
 			assert_true(set->id && (round == 0 || set->id == id[i]));
@@ -548,9 +550,9 @@ static void more_sets_than_are_kept_have_the_same_ids_each_time(void **state) {
 	header_rules_free(rules);
 }
 
-/* --- values that are filled in --- */
+/* --- values with placeholders --- */
 
-/* The lines for that path, with '|' for CRLF. */
+/* Returns the lines for that path, with '|' instead of CRLF. */
 static const char *filled_text(struct header_rules *rules, const char *host, const char *path) {
 	static char out[HEADER_OCTETS_MAX + 1];
 	(void)header_rules_match(rules, host ? slice_of(host) : (struct slice){0}, slice_of(path));

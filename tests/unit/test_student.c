@@ -1,4 +1,4 @@
-/* test_student.c - against the tables of Student's t distribution. */
+/* test_student.c - quantiles, compared with tables of Student's t distribution. */
 #include <math.h>
 
 #include "bench/httpbench/student.h"

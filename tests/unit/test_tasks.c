@@ -1,4 +1,4 @@
-/* test_tasks.c - tasks that are withdrawn, as the reads of descriptors that have been closed are. */
+/* test_tasks.c - tasks that are withdrawn, as reads are when their descriptor is closed. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
@@ -8,11 +8,11 @@
 #include "io/task.h"
 #include "tests/unit/check.h"
 
-enum { FEW = 2000, MANY = 64000, ROUNDS = 3, DEARER_MAX = 8 /* a walk along the queue would be 32 times as dear */ };
+enum { FEW = 2000, MANY = 64000, ROUNDS = 3, DEARER_MAX = 8 /* walking along the queue would take 32 times as long */ };
 
 static io_loop *loop;
 static atomic_int ran;
-static atomic_bool held; /* the first task waits for this to end */
+static atomic_bool held; /* the first task waits until this is false */
 
 static void hold(struct io_task *task, const atomic_bool *stop) {
 	(void)task, (void)stop;
@@ -24,7 +24,7 @@ static void count(struct io_task *task, const atomic_bool *stop) {
 	atomic_fetch_add(&ran, 1);
 }
 
-/* A thread that is busy with a task until `held` is false. */
+/* Returns a thread that is busy with the task first until `held` is false. */
 static io_tasks *busy(struct io_task *first) {
 	io_tasks *tasks = io_tasks_new(loop, 0);
 	assert_non_null(tasks);
@@ -40,7 +40,7 @@ static void end(io_tasks *tasks) {
 	io_tasks_free(tasks);
 }
 
-/* Nanoseconds for each of n that are withdrawn, the last that was added first. */
+/* Withdraws n tasks, the last one first. Returns the nanoseconds that each takes. */
 static double withdraw_all(int n) {
 	struct io_task first, *task = calloc((size_t)n, sizeof *task);
 	struct timespec begun, ended;
@@ -95,19 +95,19 @@ static void tasks_that_have_not_begun_are_handed_back_at_the_end(void **state) {
 	struct io_task first, task = {.run = count};
 	io_tasks *tasks = busy(&first);
 	atomic_store(&ran, 0);
-	/* The thread has to be at the first task, or that one would not run either. */
+	/* The thread must have begun the first task; otherwise this would not run either. */
 	while (io_tasks_withdraw(tasks, &first)) assert_true(io_tasks_add(tasks, &first));
 	assert_true(io_tasks_add(tasks, &task));
 	atomic_store(&held, false);
 	io_tasks_stop(tasks);
 	assert_ptr_equal(io_tasks_done(tasks), &first);
-	(void)io_tasks_done(tasks); /* it ran, or it is handed back without */
+	(void)io_tasks_done(tasks); /* it has run, or is handed back without having run */
 	assert_null(io_tasks_done(tasks));
 	assert_true(task.pending == !atomic_load(&ran));
 	io_tasks_free(tasks);
 }
 
-/* A wake that cannot be written: ENOSPC. Returns the descriptor with which to mend it. */
+/* Makes writing a wake fail (ENOSPC). Returns the descriptor for mend_wake(). */
 static int break_wake(void) {
 	int pipe_end = dup(loop->wake_write), full = open("/dev/full", O_WRONLY);
 	assert_true(pipe_end != -1 && full != -1);
@@ -137,12 +137,12 @@ static void a_task_is_handed_back_within_a_second_though_the_loop_cannot_be_woke
 	int pipe_end = break_wake();
 	for (int i = 0; i < 2; i++) assert_in_range(hand_back(tasks, &task), 0, 1500);
 	mend_wake(pipe_end);
-	(void)hand_back(tasks, &task); /* the loop may still have to find the last wake */
+	(void)hand_back(tasks, &task); /* the loop may still notice the last wake */
 	for (int i = 0; i < 10; i++) assert_in_range(hand_back(tasks, &task), 0, 900);
 	end(tasks);
 }
 
-/* Nothing that comes shows that the loop sleeps: who is not asked to look at tasks does not wake up for them. */
+/* No event shows that the loop sleeps. Without tasks to hand back, it must not wake up. */
 static void without_tasks_nothing_limits_the_wait(void **state) {
 	(void)state;
 	struct io_task first, task = {.run = count};

@@ -1,4 +1,4 @@
-/* test_text_file.c - files that say how a site is served: when they are read, and what is kept of them. */
+/* test_text_file.c - files that configure a site: when they are read, and what is kept of them. */
 #include "gatling/site/rules/text_file.h"
 #include "tests/unit/check.h"
 
@@ -51,7 +51,7 @@ static void it_is_read_when_it_has_changed(void **state) {
 	check_look(TEXT_SAME, NULL);
 	write_file("one");
 	check_look(TEXT_NEW, "one");
-	sleep(3); /* the change is not recent any more, by the clock of the file system */
+	sleep(3); /* by the file system's clock, the change is no longer recent */
 	check_look(TEXT_NEW, "one");
 	check_look(TEXT_SAME, NULL);
 	write_file("two");

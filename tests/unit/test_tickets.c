@@ -1,4 +1,4 @@
-/* test_tickets.c - keys of tickets: the same for all who ask, a new one in time, and the old one not for ever. */
+/* test_tickets.c - keys of session tickets: the same for all threads, replaced in time, and not valid forever. */
 #include "gatling/tls/tickets.h"
 #include "tests/unit/check.h"
 

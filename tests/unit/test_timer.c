@@ -1,4 +1,4 @@
-/* test_timer.c - deadlines come up once, never early and at most a tick late; the clock is moved by hand. */
+/* test_timer.c - a deadline comes up once, never early, and at most a tick late. The tests move the clock. */
 #include "io/timer.h"
 #include "tests/unit/check.h"
 
@@ -6,7 +6,7 @@ enum { FDS = 200, START_MS = 123456789 };
 
 static struct io_loop loop;
 static struct io_entry entry[FDS];
-static int64_t model[FDS]; /* the deadlines, 0: none */
+static int64_t model[FDS]; /* the deadlines; 0: none */
 
 static int set_up(void **state) {
 	(void)state;
@@ -29,7 +29,7 @@ static void set(int fd, int64_t deadline_ms) {
 	model[fd] = deadline_ms;
 }
 
-/* Takes what has timed out; nothing early, nothing that was not set. */
+/* Takes the descriptors that have timed out. None may be early, or without a deadline. */
 static void take(void) {
 	for (int fd; (fd = io_timedout(&loop)) != -1;) {
 		assert_true(model[fd] && model[fd] <= io_now(&loop));
@@ -37,7 +37,7 @@ static void take(void) {
 	}
 }
 
-/* Nothing that is due was left behind. */
+/* Checks that no deadline is overdue. */
 static void check_late(int64_t allowed_ms) {
 	for (int fd = 0; fd < FDS; fd++) assert_true(!model[fd] || model[fd] + allowed_ms > io_now(&loop));
 }
@@ -92,7 +92,7 @@ static void what_is_cancelled_does_not_come_up(void **state) {
 	io_timer_cancel(&loop, 1);
 	model[1] = 0;
 	pass(1000);
-	/* also when it has timed out already, but was not handed out yet */
+	/* also if it has timed out, but was not handed out yet */
 	io_timeout(&loop, 2, 0);
 	assert_int_equal(io_timedout(&loop), -1);
 }
@@ -105,7 +105,8 @@ static void the_clock_may_stand_still_for_long(void **state) {
 	check_late(0);
 }
 
-/* The loop sleeps as long as it may: until the first deadline, or where a later one was put off from. */
+/* The loop sleeps as long as possible: until the first deadline, or until a deadline that was moved later would have
+ * been. */
 static void waiting_is_limited_by_the_first_deadline(void **state) {
 	(void)state;
 	assert_int_equal(limit_ms(), -1);
@@ -131,7 +132,8 @@ static uint32_t dice(uint32_t sides) {
 	return (seed >> 8) % sides;
 }
 
-/* A loop that sleeps as it is told: whatever is set, moved and cancelled, everything comes up within a tick. */
+/* The loop sleeps as long as the wheel allows. Whatever is set, moved and cancelled, everything comes up within a tick.
+ */
 static void any_mixture_keeps_the_promise(void **state) {
 	(void)state;
 	for (int step = 0; step < 300000; step++) {

@@ -1,5 +1,5 @@
-/* test_tls.c - an allocation of OpenSSL's that fails ends one handshake, or one reading of certificates, and nothing
- * else; and what a client may have computed. */
+/* test_tls.c - a failed allocation in OpenSSL ends one handshake, or one reading of certificates, and nothing else; and
+ * limits of what clients may make the server compute. */
 #include "tests/unit/check.h"
 
 #include <fcntl.h>
@@ -51,8 +51,8 @@ static X509 *sign(EVP_PKEY *key, const char *name, const char *issuer, EVP_PKEY 
 	return x;
 }
 
-/* A key of each of two kinds, with certificates for a.example that an intermediate has signed, and its root: PEM, to be
- * freed. */
+/* Returns a PEM text that the caller frees: keys of two kinds with certificates for a.example, signed by an
+ * intermediate certificate, which follows, and the root. */
 static char *make_pem(void) {
 	enum { KINDS = 2 };
 	EVP_PKEY *root = EVP_EC_gen("P-256"), *authority = EVP_EC_gen("P-256"),
@@ -78,9 +78,9 @@ static char *make_pem(void) {
 	return copy;
 }
 
-static int chain_length; /* that the last client was sent */
+static int chain_length; /* of the certificates sent to the last client */
 
-/* The server's side of a handshake with a client, as far as it gets. */
+/* Runs a handshake with a client. Returns the server's result. */
 static enum tls_result shake_hands(struct tls_worker *worker, io_loop *loop, SSL_CTX *client_context) {
 	static char buffer[TLS_ROOM];
 	enum tls_result result = TLS_FAILED;
@@ -121,7 +121,7 @@ static struct certificates *make_set(SSL_CTX *context, const char *pem) {
 	return NULL;
 }
 
-/* All that the tests need: clients of which one takes any certificate and one only RSA, and the server. */
+/* Used by the tests: one client that accepts any certificate, one that only accepts RSA, and the server. */
 static struct {
 	char *pem;
 	SSL_CTX *context, *any, *rsa;
@@ -153,7 +153,7 @@ static int tear_down(void **state) {
 	return 0;
 }
 
-/* The first handshake of a process makes what all others use: each time one of a new process. */
+/* The first handshake of a process makes objects that all others use, so each one here is that of a new process. */
 static void without_memory_the_first_handshake_spoils_no_other(void **state) {
 	enum { FIRST = 900, STRIDE = 9 };
 	(void)state;
@@ -171,7 +171,7 @@ static void without_memory_the_first_handshake_spoils_no_other(void **state) {
 	fails_at = 0;
 }
 
-/* OpenSSL allocates what the first octets announce. */
+/* OpenSSL allocates as much as the first octets announce. */
 static void what_a_client_hello_announces_is_counted(void **state) {
 	static const struct {
 		char octets[9];
@@ -204,7 +204,7 @@ static void what_a_client_hello_announces_is_counted(void **state) {
 
 static void a_failed_allocation_ends_a_handshake_and_nothing_else(void **state) {
 	(void)state;
-	assert_int_equal(shake_hands(f.worker, f.loop, f.any), TLS_DONE); /* what is made once is made now */
+	assert_int_equal(shake_hands(f.worker, f.loop, f.any), TLS_DONE); /* makes what is made only once */
 	allocations = 0;
 	assert_int_equal(shake_hands(f.worker, f.loop, f.any), TLS_DONE);
 	long all = allocations;
@@ -223,9 +223,9 @@ static void check_chain(SSL_CTX *client) {
 	assert_int_equal(chain_length, 2);
 }
 
-/* OpenSSL keeps what it fails to allocate in certificates and keys, and does not always say so. */
+/* OpenSSL keeps certificates and keys in which an allocation has failed, and does not always report that. */
 static void without_memory_a_set_is_whole_or_none(void **state) {
-	enum { STRIDE = 307 }; /* with all 16,000 it takes a minute and a half */
+	enum { STRIDE = 307 }; /* all 16,000 allocations would take a minute and a half */
 	long all = 0;
 	(void)state;
 	for (long n = 0; n <= all; n += STRIDE) {
@@ -245,7 +245,7 @@ static void without_memory_a_set_is_whole_or_none(void **state) {
 	}
 }
 
-/* Returns whether a connection goes on after so many key updates that come at once. */
+/* Returns whether a connection survives that many key updates at once. */
 static bool lives_with_renewals(unsigned count, int type) {
 	static char buffer[TLS_ROOM];
 	size_t length;
@@ -282,7 +282,7 @@ static void a_client_renews_keys_a_few_times_in_a_second(void **state) {
 	assert_false(lives_with_renewals(200, SSL_KEY_UPDATE_REQUESTED));
 }
 
-/* As after a start with a clock that is behind. */
+/* As if the server had started with a clock that is behind. */
 static void a_certificate_covers_its_names_as_soon_as_it_is_valid(void **state) {
 	(void)state;
 	EVP_PKEY *key = EVP_EC_gen("P-256");

@@ -1,4 +1,4 @@
-/* told.h - what a reader of rules is told. */
+/* told.h - collects the errors that parsers of rules report. */
 #ifndef TESTS_UNIT_TOLD_H
 #define TESTS_UNIT_TOLD_H
 

@@ -1,7 +1,7 @@
-/* intruder.c - what somebody would try who runs code in the server: a library to be preloaded (LD_PRELOAD). When the
- * first connection is accepted, the worker tries everything below, and before its first reply, the opener. Each attempt
- * is a line on stderr, "intruder: PROCESS ATTEMPT ERRNO"; 0: it succeeded. Without a sandbox no attempt fails with
- * ENOSYS or EACCES, and none does harm. */
+/* intruder.c - a library for LD_PRELOAD that does what an attacker would try who runs code in the server. When the
+ * first connection is accepted, the worker tries everything below; so does the opener, before its first reply. Each
+ * attempt prints a line "intruder: PROCESS ATTEMPT ERRNO" to stderr; 0: it succeeded. Without a sandbox no attempt
+ * fails with ENOSYS or EACCES, and none does harm. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -21,11 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ABSENT = 0x3fffffff }; /* a process that is not there */
+enum { ABSENT = 0x3fffffff }; /* a process that does not exist */
 
 static int listener;
 
-/* Closes a descriptor that it should not have got. */
+/* Closes a descriptor that should not have been opened. Returns 0, or the errno of the failure. */
 static int failed(long fd) {
 	int error = fd == -1 ? errno : 0;
 	if (fd != -1) close((int)fd);
@@ -63,7 +63,7 @@ static int connect_socket(void) {
 	return result_of(connect(listener, (struct sockaddr *)&(struct sockaddr_in){0}, 16));
 }
 
-/* A listening socket that is shut down can be connected by sending. */
+/* A listening socket that has been shut down can be connected by sending. */
 static int connect_by_sending(void) {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	to.sin_port = htons((uint16_t)atoi(getenv("INTRUDER_PORT")));
@@ -133,8 +133,8 @@ int io_uring_queue_init_params(unsigned entries, struct io_uring *own, struct io
 	return original(entries, own, params);
 }
 
-/* Has the worker's own ring do it. The completion is left to the worker, who ignores it: it has the name of one that
- * says of a cancellation. */
+/* Makes the worker's own ring do an operation. The worker gets the completion, too, and ignores it, since it has the
+ * user_data of a cancellation. Returns 0 or errno. */
 static int by_ring(unsigned operation) {
 	static const uint64_t name = 3;
 	int (*submit)(struct io_uring *) = dlsym(RTLD_DEFAULT, "io_uring_get_events");
@@ -143,7 +143,7 @@ static int by_ring(unsigned operation) {
 	struct io_uring_cqe *c;
 	unsigned head;
 	int result = ENODATA;
-	if (!ring || !next) return ENOSYS; /* the server has none */
+	if (!ring || !next) return ENOSYS; /* the server does not use one */
 	struct io_uring_sqe *e = next(ring);
 	io_uring_prep_rw((int)operation, e, AT_FDCWD, "a.txt", 0, 0);
 	if (operation == IORING_OP_SOCKET) io_uring_prep_rw(IORING_OP_SOCKET, e, AF_INET, NULL, 0, SOCK_STREAM);
@@ -161,12 +161,12 @@ static int open_by_ring(void) { return ENOSYS; }
 static int socket_by_ring(void) { return ENOSYS; }
 #endif
 
-/* --- all of them --- */
+/* --- all attempts --- */
 
 static const struct attempt {
 	const char *name;
 	int (*run)(void);
-	bool server_alone; /* the opener may do it, or has nothing to do it with */
+	bool server_alone; /* the opener may do it, or cannot attempt it */
 } attempts[] = {
 	{"read_passwd", read_passwd, true},
 	{"climb_to_passwd", climb_to_passwd, true},

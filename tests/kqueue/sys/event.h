@@ -1,4 +1,4 @@
-/* event.h - what io/kqueue.c uses of <sys/event.h>, for tests on Linux. See kqueue(2) of FreeBSD. */
+/* event.h - the part of <sys/event.h> that io/kqueue.c uses, for tests on Linux. See kqueue(2) of FreeBSD. */
 #ifndef TESTS_KQUEUE_EVENT_H
 #define TESTS_KQUEUE_EVENT_H
 
