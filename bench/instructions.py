@@ -1,11 +1,12 @@
-"""Counts the instructions (callgrind) and system calls (strace) of a request, which do not depend on the machine's load,
-and compares them with those in instructions.tsv.
+"""Counts the instructions (callgrind) and system calls (strace) of a request, which do not depend
+on the load of the machine, and compares them with those in instructions.tsv.
 
     instructions.py BUILD [--update]
 
-Each number is the difference between two runs, one with twice as many requests, so that start and end do not count.
-Fails if one has grown by more than GROWTH. With another compiler only system calls are compared. "make instructions"
-compares, "make instructions UPDATE=1" keeps the new numbers.
+Each number is the difference between two runs, one with twice as many requests, so that start and
+end do not count. Fails if a number has grown by more than GROWTH. With another compiler, only
+system calls are compared. "make instructions" compares; "make instructions UPDATE=1" also keeps the
+new numbers.
 """
 
 import contextlib
@@ -22,20 +23,21 @@ from processes import Process, end_on_signals
 KEPT = Path(__file__).with_suffix(".tsv")
 REQUESTS = 1000
 GROWTH = 1.03
-DUMP_S = 60  # that callgrind may take to write what it counted
+DUMP_S = 60  # for callgrind to write its counts
 SIZES = {"1k": 1024, "100k": 100 * 1024}
 MANY, MANY_PER_DIRECTORY, MANY_ROOM = REQUESTS, 10, "1M"
 CHANGED, SINCE = 784111777, b"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
-CASES = {  # path, further fields, whether each request has a connection of its own, and a line in the log
+CASES = {  # path, further fields, whether each request has its own connection, and whether it is logged
     "keep-alive": ("1k", b"", False, False),
-    "parsed": ("1k", b"X-Number: %d\r\n", False, False),  # no head like the one before, which would be known
+    "parsed": ("1k", b"X-Number: %d\r\n", False, False),  # different heads, so that none is known already
     "short-lived": ("1k", b"Connection: close\r\n", True, False),
     "not-modified": ("1k", SINCE, False, False),
     "100k": ("100k", b"", False, False),
     "logged": ("1k", b"", False, True),
     "shown": ("1k", b"", False, False),  # with a status page
-    "misses": ("many", b"", False, False),  # each of MANY files in turn, a kilobyte each, with room for some
-    # of HTTP/2: connections that send a header of 4,000 octets and 990 references to it, KILOBYTES of them a request
+    "misses": ("many", b"", False, False),  # each of MANY files of a kilobyte in turn, with room for some
+    # HTTP/2 connections that send a header of 4,000 octets and 990 references to it; a request
+    # counts as 1,000 octets of these
     "references": None,
 }
 FIELDS = (b"Host: localhost\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"
@@ -44,7 +46,7 @@ FIELDS = (b"Host: localhost\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:12
 
 
 def answer_of(connection, path, fields):
-    """Sends a request; the bytes of the answer."""
+    """Sends a request. Returns the head and the content of the response."""
     connection.sendall(b"GET /%s HTTP/1.1\r\n%s%s\r\n" % (path.encode(), FIELDS, fields))
     data = b""
     while b"\r\n\r\n" not in data:
@@ -57,14 +59,15 @@ def answer_of(connection, path, fields):
 
 
 def frame(kind, flags, stream, payload):
-    """A frame of HTTP/2."""
+    """Returns an HTTP/2 frame."""
     return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
 
 
 def references():
-    """Few octets that expand to large headers (HPACK); the server closes the connection after the first block."""
+    """Returns a few octets that expand to large headers (HPACK); the server closes the connection
+    after the first block."""
     get = b"\x82\x84\x86\x41\x01a"
-    literal = b"\x40\x01x\x7f\xa1\x1e" + b"y" * 4000  # name "x", a value of 4,000 octets, into the table
+    literal = b"\x40\x01x\x7f\xa1\x1e" + b"y" * 4000  # name "x" and 4,000 octets, added to the table
     return (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 5, 1, get + literal)
             + b"".join(frame(1, 5, 3 + 2 * n, get + b"\xbe" * 990) for n in range(20)))  # fmt: skip
 
@@ -80,13 +83,13 @@ def flood(port, connections):
 
 
 def many(n):
-    """The path of a file."""
+    """Returns the path of a file."""
     return f"many/{n % MANY // MANY_PER_DIRECTORY}/{n % MANY}"
 
 
 def ask(port, case, requests):
     if case == "references":
-        flood(port, requests * 1000 // len(references()))  # a request stands for 1,000 octets
+        flood(port, requests * 1000 // len(references()))  # a request counts as 1,000 octets
         return
     path, fields, once, _ = CASES[case]
     connection = None
@@ -104,13 +107,13 @@ def ask(port, case, requests):
 
 @contextlib.contextmanager
 def serving(tracer, root, case):
-    """A server with one worker under a tracer; yields its port."""
+    """Runs a server with one worker under a tracer, and yields its port."""
     command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
-    command += ["--sandbox", "off"]  # callgrind compiles, and writes a file, inside the process
+    command += ["--sandbox", "off"]  # callgrind compiles code, and writes a file, in the process
     command += [] if CASES[case] and CASES[case][3] else ["-n"]
     command += ["--cache", MANY_ROOM] if case == "misses" else []
     command += ["--status", f"unix:{root}/status"] if case == "shown" else []
-    user = "nobody" if os.geteuid() == 0 else None  # as root it changes its root, out of callgrind's reach
+    user = "nobody" if os.geteuid() == 0 else None  # as root it would change its root, as callgrind cannot
     with Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user) as process:
         for line in process.stderr:
             if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
@@ -118,11 +121,11 @@ def serving(tracer, root, case):
         else:
             sys.exit("instructions: the server does not start")
         yield int(found[1])
-        process.stop(whole_group=True, limit_s=DUMP_S)  # strace would not pass the signal on
+        process.stop(whole_group=True, limit_s=DUMP_S)  # strace would not forward the signal
 
 
 def count(root, case, requests):
-    """Instructions and system calls of a whole run."""
+    """Returns the instructions and system calls of a whole run."""
     out = root / "out"
     out.unlink(missing_ok=True)
     with serving(["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"], root, case) as port:
@@ -135,11 +138,11 @@ def count(root, case, requests):
 
 
 def measure(build):
-    """{case: (instructions, system calls)} of a request."""
+    """Returns {case: (instructions, system calls)} of one request."""
     with tempfile.TemporaryDirectory(prefix="gatling-instructions-") as directory:
         root = Path(directory)
         root.chmod(0o777)
-        # without debugging information, of which valgrind cannot read that of every compiler
+        # without debugging information, since valgrind cannot read that of every compiler
         subprocess.run(["strip", "-o", root / "gatling", build / "gatling"], check=True)
         for name, size in [*SIZES.items(), *((many(n), 1024) for n in range(MANY))]:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +156,7 @@ def measure(build):
 
 
 def compiler(build):
-    """The names of the compilers of the program and its libraries, as they stand in it."""
+    """Returns the names of the compilers of the program and its libraries, as recorded in it."""
     comment = subprocess.run(["readelf", "-p", ".comment", build / "gatling"], capture_output=True, text=True, check=True)
     return ", ".join(re.findall(r"\]  (.*)", comment.stdout))
 
@@ -165,7 +168,7 @@ def keep(found, build):
 
 
 def compare(found, build):
-    """Prints both. Returns whether none has grown."""
+    """Prints both tables. Returns whether no number has grown."""
     first, _, *lines = KEPT.read_text().splitlines()
     good, same_compiler = True, first == f"# {compiler(build)}"
     if not same_compiler:

@@ -1,7 +1,8 @@
-"""Starts the processes of a measurement and ends all of them when it ends, in whichever way.
+"""Starts the processes of a measurement, and ends all of them when it ends, however it ends.
 
-Each process leads a process group, so that its children end with it. SIGHUP, SIGINT and SIGTERM kill these groups, then
-end the program through its "with" blocks. If the program itself is killed, the kernel sends SIGTERM to its children.
+Each process leads a process group, so that its children end with it. SIGHUP, SIGINT and SIGTERM
+kill these groups, and then end the program through its "with" blocks. If the program itself is
+killed, the kernel sends SIGTERM to its children.
 """
 
 import contextlib
@@ -32,7 +33,8 @@ def _interrupt(number, _frame):
 
 
 def end_on_signals():
-    """For the start of a program. A signal that is ignored, as SIGHUP under nohup(1), stays ignored."""
+    """Makes signals end the program; called when it starts. A signal that is ignored, as SIGHUP
+    under nohup(1), remains ignored."""
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _interrupt)
@@ -53,8 +55,8 @@ def _end_with_parent(number):
 
 
 class Process(subprocess.Popen):
-    """A process group. cores: what it may run on, default all. A "with" block stops it at its end, and kills it if
-    it fails."""
+    """A process that leads a process group. cores: those it may run on (default: all). A "with"
+    block stops it at its end, and kills it if the block fails."""
 
     def __init__(self, command, cores=None, **options):
         with _signals_blocked() as mask:
@@ -77,13 +79,14 @@ class Process(subprocess.Popen):
         super().__exit__(kind, *exception)
 
     def kill_group(self):
-        """Kills the group. Its leader is not waited for, so that its number stays its own."""
+        """Kills the group. Does not wait for its leader, so that its ID is not reused."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
 
     def stop(self, whole_group=False, limit_s=STOP_S):
-        """Asks the leader, or the whole group, to end, and kills the group if that takes longer than limit_s."""
+        """Sends SIGTERM to the leader, or to the whole group, and kills the group if it takes
+        longer than limit_s to end."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 (os.killpg if whole_group else os.kill)(self.pid, signal.SIGTERM)
@@ -96,14 +99,14 @@ class Process(subprocess.Popen):
 
 
 def run(command, timeout=None, **options):
-    """As subprocess.run(), in a process group."""
+    """Does what subprocess.run() does, in a process group."""
     with Process(command, **options) as process:
         out, err = process.communicate(timeout=timeout)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def _be_child(mask, work, arguments):
-    """Never returns: the clean-up of the parent is not the child's."""
+    """Runs work in the child. Never returns, since the parent's clean-up is not the child's."""
     try:
         _end_with_parent(signal.SIGKILL)
         for number in SIGNALS:
@@ -119,7 +122,7 @@ def _be_child(mask, work, arguments):
 
 @contextlib.contextmanager
 def forked(work, *arguments):
-    """A child that runs work() beside the block and is killed at its end."""
+    """Runs work() in a child beside the block, and kills the child at its end."""
     sys.stdout.flush()
     with _signals_blocked() as mask:
         child = os.fork()

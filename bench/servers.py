@@ -1,8 +1,9 @@
-"""Starts servers that are compared with each other. Each has the fastest configuration for static files that its manual
-describes.
+"""Starts the servers that are compared. Each has the fastest configuration for static files that
+its manual describes.
 
-A server has one worker on the first core, or several on all cores. No access log. Caches of open files on, connections
-kept open without limit, deferred accepting and a large backlog wherever there is such a setting:
+A server has one worker on the first core, or several on all cores, and no access log. Where there
+are such settings, it caches open files, keeps connections open without limit, defers accepting, and
+has a large backlog:
 
     nginx     sendfile, tcp_nopush, open_file_cache; "listen ... deferred reuseport backlog"
     h2o       one thread; defers by itself
@@ -12,13 +13,15 @@ kept open without limit, deferred accepting and a large backlog wherever there i
     epoll     smallest: the smallest program that answers from memory with epoll(7), one file
     lazy      the same with TCP_DEFER_ACCEPT, registering only connections that have to wait
 
-With production settings each has the timeouts and the backlog that it has by default (nginx 511, h2o 65535, lighttpd
-1024, gatling and Caddy what the kernel allows, 4096) and accepts connections as it does by default. Of connections it
-takes what the limit on descriptors allows, of the process (h2o, Caddy) or of each worker.
+With production settings, each server has its default timeouts and backlog (nginx 511, h2o 65535,
+lighttpd 1024; gatling and Caddy what the kernel allows, 4096), and accepts connections as it does
+by default. It takes as many connections as the limit on descriptors allows, for the process (h2o,
+Caddy) or for each worker.
 
-Each listens for one of PROTOCOLS. For TLS all have the same certificate (ECDSA, P-256), TLS 1.2 and 1.3, tickets, and
-encryption by the kernel if they support it. Not all of them can select the suite of TLS 1.3: the client should offer
-one. A connection takes any number of requests over HTTP/2, too, and 128 at a time:
+Each listens for one of PROTOCOLS. For TLS all have the same certificate (ECDSA, P-256), TLS 1.2 and
+1.3, tickets, and encryption by the kernel if they support it. Not all of them can select the suite
+of TLS 1.3, so the client should offer only one. A connection takes any number of requests, over
+HTTP/2, too, of which 128 may be under way:
 
     nginx     http2_chunk_size is a record of TLS; a port for HTTP/2 in clear text takes no HTTP/1.1
     h2o       uses the key in its own process, without neverbleed
@@ -41,9 +44,9 @@ from pathlib import Path
 from processes import Process
 
 BACKLOG = 65535
-CONNECTIONS_MAX = 19000  # of a worker, below the limit on descriptors
+CONNECTIONS_MAX = 19000  # of a worker, fewer than its limit on descriptors
 START_S = 10
-IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); not in Python 3.11
+IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); Python 3.11 lacks it
 YARDSTICKS = ("epoll", "lazy")
 PROTOCOLS = ("http", "https", "h2", "h2c")  # HTTP/1.1 and HTTP/2 with TLS, HTTP/2 in clear text
 TLS_PROTOCOLS = ("https", "h2")
@@ -124,7 +127,8 @@ CONFIGURED = {
     "caddy": (CADDY, ["caddy", "run", "--adapter", "caddyfile", "--config"]),
 }
 
-# What stands in a configuration for {lasting}; with production settings nothing does, and the defaults of the server hold.
+# The text for {lasting} in a configuration. With production settings it is empty, so that the
+# server's defaults apply.
 LASTING = {
     "nginx": """keepalive_requests 1000000000;
     keepalive_timeout 3600s;""",
@@ -137,7 +141,7 @@ server.listen-backlog = {BACKLOG}
 server.defer-accept = 10""",
 }
 
-# What stands in a configuration for {protocol}.
+# The text for {protocol} in a configuration.
 TLS = {
     "nginx": """ ssl http2;
         ssl_certificate {certificate};
@@ -163,13 +167,13 @@ CLEAR_HTTP2 = {"nginx": " http2"}  # the others recognise it by its first bytes
 
 
 def raise_descriptor_limit():
-    """To the hard limit."""
+    """Raises the limit of descriptors to the hard limit."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def bound_socket(address, kind=socket.SOCK_STREAM):
-    """A socket with that address, which gets its port when it connects."""
+    """Returns a socket with that address, which gets its port when it connects."""
     s = socket.socket(type=kind)
     s.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
     s.bind((address, 0))
@@ -183,7 +187,7 @@ def free_port():
 
 
 def tcp_memory():
-    """Bytes that the kernel holds for TCP (/proc/net/sockstat)."""
+    """Returns how many bytes the kernel holds for TCP (/proc/net/sockstat)."""
     pages = int(Path("/proc/net/sockstat").read_text().split("TCP:")[1].split("mem ")[1].split()[0])
     return pages * os.sysconf("SC_PAGESIZE")
 
@@ -193,7 +197,7 @@ def scheme(protocol):
 
 
 def _files(pid, pattern):
-    """What these files of a process say; of one that has ended meanwhile nothing."""
+    """Yields the content of these files of a process, as long as it exists."""
     for path in Path(f"/proc/{pid}").glob(pattern):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             yield path.read_text()
@@ -233,11 +237,11 @@ class Server:
         return found
 
     def cpu_s(self):
-        """Processor seconds of all its threads, as the scheduler counts them."""
+        """Returns the processor seconds of all its threads, as the scheduler counts them."""
         return sum(int(text.split()[0]) for pid in self.processes() for text in _files(pid, "task/*/schedstat")) / 1e9
 
     def resident(self):
-        """Resident bytes of all its processes."""
+        """Returns the resident bytes of all its processes."""
         pages = sum(int(text.split()[1]) for pid in self.processes() for text in _files(pid, "statm"))
         return pages * os.sysconf("SC_PAGESIZE")
 
@@ -246,7 +250,7 @@ class Server:
 
 
 class Servers:
-    """Starts servers of a temporary directory; stops them and removes it at the end."""
+    """Starts servers of a temporary directory. At the end stops them and removes it."""
 
     def __init__(self, build):
         self.build = Path(build)
@@ -263,7 +267,7 @@ class Servers:
     def __exit__(self, *_):
         for server in self.running:
             server.stop()
-        shutil.rmtree(self.directory, ignore_errors=True)  # a server that ends may still remove its files
+        shutil.rmtree(self.directory, ignore_errors=True)  # a server that ends may also remove its files
 
     def add_file(self, name, length):
         path = self.root / name
@@ -273,7 +277,7 @@ class Servers:
 
     @functools.cached_property
     def certificate(self):
-        """The path of a new certificate with its key."""
+        """Makes a certificate with its key. Returns its path."""
         path = self.directory / "certificate.pem"
         made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                                "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "-", "-out", "-"],
@@ -305,8 +309,9 @@ class Servers:
         return [*words, path]
 
     def start(self, name, workers=1, file=None, once=False, listen=" deferred reuseport", protocol="http", production=False):
-        """file and once are for yardsticks, which have one answer; listen adds words to nginx's directive. production:
-        the timeouts and the backlog are the defaults of the server, which accepts connections as it does by default."""
+        """Starts a server. file and once are for yardsticks, which have a single answer; listen
+        adds words to nginx's directive. production: timeouts and backlog are the server's defaults,
+        and it accepts connections as it does by default."""
         port = free_port()
         command = self.command(name, port, workers, file, once, listen, protocol, production)
         cores = set(self.cores if workers > 1 else self.cores[:1])
@@ -327,7 +332,7 @@ def installed(name):
 
 
 def those_installed(names, program):
-    """The servers of these that are here; says which are not."""
+    """Returns those of the servers that are installed, and prints which are not."""
     for name in [n for n in names if not installed(n)]:
         print(f"{program}: {name} is not installed", file=sys.stderr)
     return [name for name in names if installed(name)]

@@ -1,10 +1,11 @@
-"""A file system that shows a directory, read-only, as a slow disk would: each first look at a name and each first read of
-a file takes a while; what was looked at stays in the memory of the kernel.
+"""A read-only file system that shows a directory as if it were on a slow disk: the first lookup of
+a name and the first read of a file take a while; then the kernel remembers both.
 
     slowfiles.py [--remembered SECONDS] DIRECTORY MOUNTPOINT
 
-Linux with FUSE, as root. It prints a line when it is mounted. Each line of its standard input is a number of seconds that
-a look or a read takes from then on, at first none; with its end it unmounts the directory.
+Linux with FUSE, as root. Prints a line when it is mounted. Each line of its standard input is the
+number of seconds that a lookup or read takes from then on, initially 0; at its end the directory is
+unmounted.
 """
 
 import argparse
@@ -19,7 +20,7 @@ FOREVER_S = 1e6
 
 
 class SlowFiles(pyfuse3.Operations):
-    """remembered: seconds for which the kernel remembers what it was told of a name."""
+    """The operations. remembered: for how many seconds the kernel remembers a name."""
 
     def __init__(self, directory, remembered):
         super().__init__()
@@ -34,7 +35,7 @@ class SlowFiles(pyfuse3.Operations):
         self.paths[entry.st_ino] = path
         for name in ("st_mode", "st_nlink", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_atime_ns"):
             setattr(entry, name, getattr(st, name))
-        entry.st_ctime_ns = st.st_mtime_ns  # a copy that was made just now may look old
+        entry.st_ctime_ns = st.st_mtime_ns  # a copy that was just made may look old
         entry.entry_timeout = entry.attr_timeout = self.remembered
         return entry
 
@@ -43,7 +44,7 @@ class SlowFiles(pyfuse3.Operations):
         path = self.paths[parent] / os.fsdecode(name)
         if path.exists():
             return self.attributes(path)
-        missing = pyfuse3.EntryAttributes()  # st_ino is 0: there is no such file, and that is remembered, too
+        missing = pyfuse3.EntryAttributes()  # st_ino is 0: there is no such file, which is remembered, too
         missing.entry_timeout = self.remembered
         return missing
 

@@ -1,6 +1,8 @@
-"""Stacks that perf(1) samples while a program runs, and flame graphs of them, by inferno (crates.io).
+"""Samples stacks with perf(1) while a program runs, and draws flame graphs of them with inferno
+(crates.io).
 
-Folded stacks are lines "FUNCTION;FUNCTION;... SAMPLES", the outermost function first: what is kept of a profile."""
+Profiles are kept as folded stacks: lines "FUNCTION;FUNCTION;... SAMPLES", the outermost function
+first."""
 
 import collections
 import contextlib
@@ -13,35 +15,36 @@ from pathlib import Path
 
 import processes
 
-PERIOD_NS = 250_000  # of processor time, for each sample
+PERIOD_NS = 250_000  # of processor time between two samples
 TOOLS = Path(__file__).resolve().parents[1] / "build" / "tools" / "inferno" / "bin"
-SHOWN = 12  # functions of a table
-LEAST = "0.1"  # percent of all samples: what is narrower is not drawn
-MEASURED = "measured"  # what a process calls itself meanwhile, see kbench.h
-SAMPLING = ";perf_event_"  # as of mmap(2), of which perf is told
+SHOWN = 12  # functions in a table
+LEAST = "0.1"  # percent of all samples: narrower parts are not drawn
+MEASURED = "measured"  # the name of a process while it measures, see kbench.h
+SAMPLING = ";perf_event_"  # of perf itself, for mmap(2) and the like
 PERF_DATA = b"PERFILE2"
 
 
 class NoStacks(Exception):
-    """Stacks cannot be taken, or not be drawn."""
+    """Stacks cannot be sampled or drawn."""
 
 
-# --- taking them ---
+# --- sampling ---
 
 
 def record(data, *what, perf="perf"):
-    """Returns the command that samples a command ("--", WORD...) or a process ("-p", PID) into the file data."""
-    # not by counters, which a virtual machine may not have
+    """Returns the command that samples a command ("--", WORD...) or a process ("-p", PID) into the
+    file data."""
+    # by a clock, since a virtual machine may lack hardware counters
     return [perf, "record", "-q", "-g", "-e", "cpu-clock", "-c", str(PERIOD_NS), "-o", str(data), *map(str, what)]
 
 
 def script(data, perf="perf"):
-    """Returns the command that writes the samples of a file as text."""
+    """Returns the command that prints the samples of a file as text."""
     return [perf, "script", "-i", str(data), "-F", "comm,tid,time,event,ip,sym,dso"]
 
 
 def attempt(command, text=None):
-    """Returns the process, which has ended, in whichever way."""
+    """Runs a command. Returns its process, whether it failed or not."""
     try:
         return subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False)
     except FileNotFoundError as error:
@@ -76,7 +79,7 @@ def profile_process(pid, path):
             raise NoStacks(f"{command[0]} is not there: make deps FOR=profile")
         with processes.Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, pass_fds=(orders, acknowledges)) as perf:
             os.close(acknowledges)
-            os.write(order, b"enable\n")  # it is: this is answered when it samples
+            os.write(order, b"enable\n")  # acknowledged when it samples; it is enabled already
             os.read(answer, 8)
             yield
             perf.send_signal(signal.SIGINT)
@@ -88,11 +91,11 @@ def profile_process(pid, path):
         path.write_text(fold(run(script(data))))
 
 
-# --- drawing them ---
+# --- drawing ---
 
 
 def inferno(name, *arguments, text=None):
-    """Runs a program of inferno. Returns what it writes."""
+    """Runs a program of inferno. Returns its output."""
     path = shutil.which(name) or shutil.which(name, path=TOOLS)
     if not path:
         raise NoStacks(f"{name} is not there: make inferno")
@@ -100,7 +103,8 @@ def inferno(name, *arguments, text=None):
 
 
 def fold(text):
-    """Folds what perf script has written, but for what sampling itself costs; where a part of it is measured, that part."""
+    """Folds the output of perf script, without the cost of sampling. If only a part of it is
+    measured, returns only that part."""
     if not text.strip():
         raise NoStacks("no samples: the program took less than a quarter of a millisecond")
     lines = [line for line in inferno("inferno-collapse-perf", text=text).splitlines(keepends=True) if SAMPLING not in line]
@@ -108,14 +112,14 @@ def fold(text):
 
 
 def load(path):
-    """Returns the folded stacks of a file that has them, or is perf's."""
+    """Returns the folded stacks in a file, which holds them or is perf's."""
     with open(path, "rb") as file:
         kept = file.read(len(PERF_DATA)) == PERF_DATA
     return fold(run(script(path))) if kept else Path(path).read_text()
 
 
 def draw(folded, title, subtitle):
-    """Returns a flame graph, an SVG."""
+    """Returns a flame graph as SVG."""
     return inferno("inferno-flamegraph", "--title", title, "--subtitle", subtitle, "--minwidth", LEAST, "--deterministic", text=folded)
 
 
@@ -125,15 +129,15 @@ def flame(folded, title):
 
 
 def scaled(before, after):
-    """Returns the stacks of `before` with as many samples in all as `after` has: of two runs that took the same time,
-    whatever they did in it."""
+    """Returns the stacks of `before`, scaled to as many samples as `after` has: for two runs that
+    took the same time, whatever they did in it."""
     total = [sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()) for folded in (before, after)]
     lines = (line.rsplit(" ", 1) for line in before.splitlines())
     return "".join(f"{stack} {round(int(samples) * total[1] / total[0])}\n" for stack, samples in lines)
 
 
 def differential(before, after, title):
-    """Returns the flame graph of `after` in which red is more than before, blue less."""
+    """Returns the flame graph of `after`, in which red is more than before, and blue less."""
     with tempfile.TemporaryDirectory() as name:
         paths = Path(name) / "before", Path(name) / "after"
         for path, folded in zip(paths, (before, after)):
@@ -142,11 +146,11 @@ def differential(before, after, title):
     return draw(both, title, "width: processor time after; red: more than before, blue: less")
 
 
-# --- in words ---
+# --- tables ---
 
 
 def below(folded, function):
-    """Returns the stacks in which a function is, from it on."""
+    """Returns the stacks that contain a function, from that function on."""
     kept = collections.Counter()
     for line in folded.splitlines():
         stack, samples = line.rsplit(" ", 1)

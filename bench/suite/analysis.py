@@ -1,7 +1,9 @@
-"""Analyses the tables of gatling-kbench(1): how a cost grows, where it steps, and whether two sets of runs differ.
+"""Analyses the tables of gatling-kbench(1): how a cost grows, where it has steps, and whether two
+sets of runs differ.
 
-Points of one run depend on each other, so it is runs that are resampled for the intervals, then the points of a bin;
-and it is runs that are compared (Kalibera and Jones, "Rigorous benchmarking in reasonable time", 2013).
+The points of a run depend on each other. So, for intervals, runs are resampled first, and then the
+points of a bin; and runs are compared, not points (Kalibera and Jones, "Rigorous benchmarking in
+reasonable time", 2013).
 """
 
 from dataclasses import dataclass, field
@@ -10,31 +12,31 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-SKIPPED_N = 50  # the first points: tables grow, caches fill
+SKIPPED_N = 50  # the first points are skipped: tables grow, caches fill
 BINS, STEP_BINS, BINS_MIN = 40, 80, 8
 UNDISTURBED = 0.25  # quantile of the runs
-CALM_RUNS = 3  # so many undisturbed ones are enough
-RUNS_COMPARED = 4  # of each side, at least: with fewer no test can tell
+CALM_RUNS = 3  # this many undisturbed runs are enough
+RUNS_COMPARED = 4  # on each side, at least: with fewer no test can decide
 BIN_POINTS = 5  # of each run, in a bin, at least
 RESAMPLES, SEED = 400, 1
 EXPONENTS = np.arange(0.1, 3.01, 0.05)
-FLAT = 1.25  # O(1): the end is surely less than so many times the beginning
-GROWN = 1.1  # not O(1): it is surely more
-LOG_EXPONENT = 0.4  # a power that is surely below cannot be told from a logarithm
-WIDE = 0.8  # an interval of an exponent: undecided
-NEAR = 0.25  # to a whole number: caches bend a straight line by as much; the exponent stands beside the word
-STEP = 1.5  # a step: at least so many times as much
-STEP_SHARE = 0.5  # of what the smooth curve leaves unexplained, at most, the levels leave
-LEVEL_BINS = 4  # a level: at least so many
+FLAT = 1.25  # O(1): the end is certainly less than this many times the beginning
+GROWN = 1.1  # not O(1): it is certainly more than this
+LOG_EXPONENT = 0.4  # a power certainly below this cannot be told from a logarithm
+WIDE = 0.8  # an exponent with a wider interval is undecided
+NEAR = 0.25  # to a whole number: caches bend a straight line by as much; the exponent is shown, too
+STEP = 1.5  # a step is at least this factor
+STEP_SHARE = 0.5  # levels may leave at most this share of what the smooth curve leaves unexplained
+LEVEL_BINS = 4  # bins of a level, at least
 STEPS_MAX = 3
-MARGIN = 0.02  # two results differ by more than this or not at all
+MARGIN = 0.02  # results that differ by less are not different
 SIGNIFICANCE = 0.05
 
 
 @dataclass(eq=False)
 class Table:
-    """One file. header: key: values of the lines that begin with "# key"; runs: {run: {column: array}}, n among them;
-    verdicts: {run: (verdict, words)}; landmarks: [(n, words)]."""
+    """The table of a file. header: {key: values} of the lines that begin with "# key"; runs: {run:
+    {column: array}}, including n; verdicts: {run: (verdict, words)}; landmarks: [(n, words)]."""
 
     header: dict = field(default_factory=dict)
     columns: list = field(default_factory=list)
@@ -43,8 +45,8 @@ class Table:
     landmarks: list = field(default_factory=list)
 
     def series(self, column):
-        """Returns [(n, values)] of each run that counts. Failed and disturbed runs are left out if enough others remain;
-        so are runs that came less than half as far as most."""
+        """Returns [(n, values)] for each valid run. Failed and disturbed runs are left out if
+        enough others remain, and so are runs that reached less than half the n of most runs."""
         there = {number: run for number, run in self.runs.items() if len(run["n"]) and column in run}
         calm = {number: run for number, run in there.items() if self.verdicts[number][0] not in ("FAIL", "NOISY")}
         runs = list((calm if len(calm) >= CALM_RUNS else there).values())
@@ -52,7 +54,7 @@ class Table:
         return [(run["n"], run[column]) for run in runs if 2 * run["n"].max() >= reached]
 
     def verdict(self):
-        """Returns the worst verdict of the runs, with its words."""
+        """Returns the worst verdict of the runs, and its reason."""
         order = ["FAIL", "SKIP", "CLIENT", "NOISY", "LIMIT", "XPASS", "PASS"]
         return min(self.verdicts.values(), key=lambda v: order.index(v[0]), default=("FAIL", "no run"))
 
@@ -90,7 +92,8 @@ def load(path):
 
 @dataclass
 class Growth:
-    """words: what to say; exponent and ratio of the end to the beginning with their 95 % intervals; steps: [(n, times)]."""
+    """words: the result in words; exponent and ratio of the end to the beginning, with 95 %
+    intervals; steps: [(n, factor)]."""
 
     words: str
     exponent: tuple | None = None
@@ -99,7 +102,7 @@ class Growth:
 
 
 def binned(series, edges):
-    """Returns the medians: one row for each run, one column for each bin."""
+    """Returns the medians: a row for each run, a column for each bin."""
     out = np.empty((len(series), len(edges) - 1))
     for row, (n, values) in enumerate(series):
         place = np.digitize(n, edges) - 1
@@ -109,7 +112,8 @@ def binned(series, edges):
 
 
 def edges_of(series, bins, spaced):
-    """Returns the edges of bins that each have some points of each run; None: there are too few points."""
+    """Returns the edges of bins that have enough points of each run, or None if there are too few
+    points."""
     last = max(int(n.max()) for n, _ in series) + 1
     if last <= SKIPPED_N + bins:
         return None
@@ -117,13 +121,14 @@ def edges_of(series, bins, spaced):
     for edge in np.round(spaced(SKIPPED_N, last, bins + 1)[1:]).astype(int):
         if all(((n >= edges[-1]) & (n < edge)).sum() >= BIN_POINTS for n, _ in series):
             edges.append(int(edge))
-    edges[-1] = last  # of those that go furthest
+    edges[-1] = last  # that of the runs that go furthest
     return np.array(edges) if len(edges) > 1 else None
 
 
 def resampled(series, edges, rng):
-    """Draws runs, and points of each bin, with replacement (bootstrap). Returns the medians of the bins of each run, of
-    shape (run, bin, resample), and the runs drawn, of shape (resample, run)."""
+    """Draws runs, and the points of each bin, with replacement (bootstrap). Returns the medians of
+    each run's bins, of shape (run, bin, resample), and the runs that were drawn, of shape
+    (resample, run)."""
     medians = np.empty((len(series), len(edges) - 1, RESAMPLES))
     for run, (n, values) in enumerate(series):
         place = np.digitize(n, edges) - 1
@@ -134,12 +139,14 @@ def resampled(series, edges, rng):
 
 
 def undisturbed(medians, axis):
-    """Returns the value of each bin that is least disturbed: other load only adds time, often to some runs for a while."""
+    """Returns the least disturbed value of each bin. Other load only adds time, often to some runs
+    for a while."""
     return np.quantile(medians, UNDISTURBED, axis=axis)
 
 
 def fit_powers(x, ys):
-    """Returns for each row of ys the k of the best fit y = a + b x^k, with a and b not negative, by relative errors."""
+    """Returns, for each row of ys, the k of the best fit y = a + b x^k, where a and b are not
+    negative, by relative errors."""
     best, left = np.zeros(len(ys)), np.full(len(ys), np.inf)
     weights = 1 / np.median(ys, axis=0)
     for k in EXPONENTS:
@@ -160,18 +167,20 @@ def interval(values):
 
 
 def unexplained(logs):
-    """Returns the sum of absolute deviations from one level."""
+    """Returns the sum of the absolute deviations from one level."""
     return float(np.sum(np.abs(logs - np.median(logs))))
 
 
 def split(logs):
-    """Returns where to split into the two levels that explain most, and the deviations that are left."""
+    """Returns where to split the values into the two levels that explain most, and the remaining
+    deviations."""
     sums = [unexplained(logs[:i]) + unexplained(logs[i:]) for i in range(LEVEL_BINS, len(logs) - LEVEL_BINS + 1)]
     return LEVEL_BINS + int(np.argmin(sums)), min(sums)
 
 
 def find_steps(x, y):
-    """Returns steps [(n, times as much)] in order, if a few levels explain the bins far better than any smooth curve."""
+    """Returns steps [(n, factor)] in order, if a few levels explain the bins far better than any
+    smooth curve."""
     logs = np.log(y)
     ends = [0, len(y)]
     enough = STEP_SHARE * float(np.sum(np.abs(logs - np.log(smooth_curve(x, y)))))
@@ -204,7 +213,7 @@ def smooth_curve(x, y):
 
 
 def rise_of(level):
-    """Returns the ratio of the last third of a level to its first."""
+    """Returns the ratio of the last third of a level to its first third."""
     third = max(1, len(level) // 3)
     return float(np.median(level[-third:]) / np.median(level[:third]))
 
@@ -250,7 +259,7 @@ def growth(series):
         steps = find_steps(step_edges[:-1].astype(float), step_y) if (step_y > 0).all() else []
     if steps:
         rise = rise_of(step_y[step_edges[:-1] < steps[0][0]])
-        steps = steps if rise * FLAT > 1 else []  # what falls all the time has no levels
+        steps = steps if rise * FLAT > 1 else []  # a curve that falls all the time has no levels
     if steps:
         words = f"{'O(1)' if rise < FLAT else 'grows'} up to {steps[0][0]:.0f}, then {times_words(steps[0][1])} as much"
         for n, times in steps[1:]:
@@ -270,8 +279,8 @@ def growth(series):
 
 @dataclass
 class Difference:
-    """words: what to say; ratio of the second to the first with its 95 % interval; p of the Mann-Whitney test; delta:
-    Cliff's, from -1, all less, to 1."""
+    """words: the result in words; ratio of the second to the first, with its 95 % interval; p of
+    the Mann-Whitney test; delta: Cliff's, from -1 (all are less) to 1."""
 
     words: str
     ratio: tuple | None = None
@@ -280,7 +289,8 @@ class Difference:
 
 
 def level(n, values):
-    """Returns one number for a run: the geometric mean of its bins' medians, so that each part of the curve counts alike."""
+    """Returns one number for a run: the geometric mean of the medians of its bins, so that every
+    part of the curve has the same weight."""
     edges = edges_of([(n, values)], BINS, np.geomspace)
     medians = binned([(n, values)], edges)[0] if edges is not None else np.array([np.median(values)])
     medians = medians[medians > 0]
@@ -297,7 +307,8 @@ def is_time(column):
 
 
 def difference(first, second):
-    """Tests whether the values of some runs differ from those of others, up to the n that both have reached."""
+    """Tests whether the values of some runs differ from those of others, up to the n that both have
+    reached."""
     if not first or not second:
         return Difference("no runs to compare")
     last = min(int(n.max()) for n, _ in [*first, *second])

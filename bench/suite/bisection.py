@@ -1,4 +1,4 @@
-"""Finds between which two of several kernels, in order, a figure changed."""
+"""Finds the two neighbours, in a list of kernels in order, between which a figure changed."""
 
 import math
 
@@ -6,7 +6,7 @@ import analysis
 
 
 def levels_of(table):
-    """Returns {column: level}, over the runs that count."""
+    """Returns {column: level}, over the valid runs."""
     found = {}
     for column in table.columns:
         levels = sorted(level for level in analysis.levels(table.series(column)) if level > 0)
@@ -16,16 +16,18 @@ def levels_of(table):
 
 
 def change(before, after):
-    """Returns the column that differs most, and as a logarithm how much; None, 0.0: there is none that both have."""
+    """Returns the column that differs most, and the logarithm of its change, or None, 0.0 if no
+    column is in both."""
     changes = {column: math.log(after[column] / before[column]) for column in before if column in after}
     column = max(changes, key=lambda c: abs(changes[c]), default=None)
     return column, changes.get(column, 0.0)
 
 
 def bisect(count, levels_at):
-    """levels_at(i) measures the i-th of so many, at least two, and returns {column: level}. Returns (column, first, last, as
-    a logarithm how much more the last one has): neighbours, between which most of the change between the ends is; None: the
-    ends differ by no more than analysis.MARGIN."""
+    """Measures the i-th of count items, at least two, by levels_at(i), which returns {column:
+    level}. Returns (column, first, last, logarithm of the change from first to last), where first
+    and last are the neighbours between which most of the change happened, or None if the ends
+    differ by at most analysis.MARGIN."""
     first, last = 0, count - 1
     before, after = levels_at(first), levels_at(last)
     column, whole = change(before, after)

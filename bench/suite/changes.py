@@ -1,30 +1,32 @@
 """Finds where the level of a series of measurements changes.
 
-E-divisive: Matteson and James, "A nonparametric approach for multiple change point analysis of multivariate data", Journal
-of the American Statistical Association 109 (2014), with which MongoDB watches its performance (Daly et al., "The use of
-change point detection to identify software performance regressions", ICPE 2020). Here for one variable and by bisection: a
-segment is split where the energy distance of its parts is greatest, if that is significant among permutations of the
-segment. So a series without a change is split with the probability LEVEL at most, whatever its distribution. How many
-permutations that takes is decided on the way (Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991).
+E-divisive: Matteson and James, "A nonparametric approach for multiple change point analysis of
+multivariate data", Journal of the American Statistical Association 109 (2014). MongoDB watches its
+performance with it (Daly et al., "The use of change point detection to identify software
+performance regressions", ICPE 2020). Here it is used for one variable, and by bisection: a segment
+is split where the energy distance of its parts is greatest, if that is significant among
+permutations of the segment. So a series without a change is split with a probability of at most
+LEVEL, whatever its distribution. The number of permutations is decided on the way (Besag and
+Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991).
 """
 
 import numpy as np
 
 LEVEL = 0.05
-SEGMENT_MIN = 3  # measurements: one that stands out is no change
-EXCEEDED = 10  # by so many permutations: then the p-value is known well enough
-PERMUTATIONS = 5  # so many would exceed it by chance, at the level
+SEGMENT_MIN = 3  # measurements: a single outlier is not a change
+EXCEEDED = 10  # when this many permutations exceed it, the p-value is known well enough
+PERMUTATIONS = 5  # this many would exceed it by chance, at the level
 ROUNDING = 1e-9  # the same parts in another order
 SEED = 1
 
 
 def split(values):
-    """Returns the greatest energy distance of two parts of a segment, weighted by their sizes, and where the second begins;
-    0, None if it is too short."""
+    """Returns the greatest energy distance of two parts of a segment, weighted by their sizes, and
+    where the second part begins, or 0, None if the segment is too short."""
     n = len(values)
     if n < 2 * SEGMENT_MIN:
         return 0.0, None
-    sums = np.abs(values[:, None] - values).cumsum(0).cumsum(1)  # of the distances of all pairs before
+    sums = np.abs(values[:, None] - values).cumsum(0).cumsum(1)  # of all pairs up to there
     at = np.arange(SEGMENT_MIN, n - SEGMENT_MIN + 1)
     first = sums[at - 1, at - 1]
     both = sums[at - 1, n - 1] - first
@@ -37,7 +39,8 @@ def split(values):
 
 
 def significance(values, distance, level, rng):
-    """Returns the p-value of a distance, among permutations; it stops where it is surely above the level."""
+    """Returns the p-value of a distance among permutations. Stops early when it is certainly above
+    the level."""
     exceeded, shuffled = 0, values.copy()
     most = int(PERMUTATIONS / level)
     for tried in range(1, most + 1):
@@ -49,8 +52,9 @@ def significance(values, distance, level, rng):
 
 
 def change_points(values, level=LEVEL):
-    """Returns [(index, p)] in order: there the level is another than before. level: how probable it may be that one is found
-    where there is none; divide it by the number of series that are looked at (Bonferroni)."""
+    """Returns [(index, p)] in order: at index, the level differs from that before. level: the
+    probability of finding a change where there is none; divide it by the number of series that are
+    tested (Bonferroni)."""
     values, rng = np.asarray(values, dtype=float), np.random.default_rng(SEED)
     found, segments = [], [(0, len(values))]
     while segments:

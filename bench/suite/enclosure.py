@@ -1,4 +1,5 @@
-"""Runs what guests.boot() runs, without a guest: in namespaces of the kernel that runs already, and in real time.
+"""Runs what guests.boot() runs, but without a guest: in namespaces of the running kernel, and in
+real time.
 
 Linux, as root."""
 
@@ -9,7 +10,7 @@ import processes
 from guests import GuestError, Missing, fill_root
 
 DEVICES = {"null": 3, "zero": 5, "urandom": 9}
-TAIL = 400  # bytes of what a command wrote
+TAIL = 400  # bytes of the command's output
 
 ENTER = """
 mount --bind "$0" "$0"
@@ -26,14 +27,14 @@ done </plan
 
 
 def delays_packets(tc):
-    """Returns whether this kernel has netem and this process may use it."""
+    """Returns whether this kernel has netem, and this process may use it."""
     command = ["unshare", "--net", tc, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
     return shutil.which(command[0]) and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def run_enclosed(files, plan, directory, limit_s):
-    """Runs the plan with files as its root, and ends what it has started. Returns {name: (status, text)}. Raises
-    GuestError, and Missing."""
+    """Runs the plan with files as its root, and ends all processes that it has started. Returns
+    {name: (status, text)}. Raises GuestError and Missing."""
     root = directory / "root"
     root.mkdir()
     fill_root(root, files, plan)

@@ -1,4 +1,5 @@
-"""Draws curves of kbench's tables with gnuplot: every point, the median and the band from 10 to 90 %, as SVG."""
+"""Draws curves of kbench's tables with gnuplot, as SVG: every point, the median, and the band from
+10 to 90 %."""
 
 import re
 import subprocess
@@ -9,8 +10,8 @@ import numpy as np
 WIDTH, HEIGHT = 640, 400
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999"]  # Okabe and Ito
 LINE_BINS = 60
-BANDS_MAX = 4  # curves whose bands can be told apart
-FRAME_QUANTILE, FRAME_ROOM = 0.995, 1.25  # of the linear plot: spikes would press the rest to the floor
+BANDS_MAX = 4  # curves whose bands can still be distinguished
+FRAME_QUANTILE, FRAME_ROOM = 0.995, 1.25  # of the linear plot: otherwise spikes would compress the rest
 
 SCRIPT = """
 set terminal svg size {width},{height} font "sans-serif,13" background "white" rounded
@@ -31,13 +32,13 @@ plot {curves}
 
 @dataclass
 class Curve:
-    series: list  # [(n, values)], one a run
+    series: list  # [(n, values)], one for each run
 
 
 @dataclass
 class Figure:
-    """name: unique in a page; n: what is counted; unit: "ns", "us" of the values as shown, or another word; landmarks:
-    [(n, words)]."""
+    """A figure. name: unique in a page; n: what is counted; unit: "ns" or "us" of the values shown,
+    or another word; landmarks: [(n, words)]."""
 
     name: str
     n: str
@@ -59,7 +60,7 @@ def bins_of(series, spaced):
 
 
 def frame(figure):
-    """Returns the upper end of the linear plot, and how many points lie above it."""
+    """Returns the upper end of the linear plot, and how many points are above it."""
     values = np.concatenate([v for curve in figure.curves for _, v in curve.series])
     top = max(float(np.quantile(v, FRAME_QUANTILE)) for curve in figure.curves for _, v in curve.series) * FRAME_ROOM
     top = min(top, float(values.max()) * 1.05)
@@ -71,8 +72,8 @@ def number(value):
 
 
 def data_of(curve, log, top):
-    """Returns two blocks of data: bands and medians, and points. Each point is a line of its own; together they become one
-    path."""
+    """Returns two blocks of data: bands with medians, and points. Each point is a line of its own;
+    together they become one path."""
     bands = [" ".join(map(number, row)) for row in bins_of(curve.series, np.geomspace if log else np.linspace)]
     points = [f"{n} {value}\n{n} {value}\n" for ns, values in curve.series for n, value in zip(ns, values)
               if (n > 0 and value > 0 if log else value <= top)]  # fmt: skip
@@ -106,8 +107,8 @@ def script_of(figure, log):
 
 
 def draw(figure, log):
-    """Returns the SVG as text. Its ids begin with the figure's name, so that one page can have many figures. gnuplot writes a
-    line of no length as a move; "h0" behind it makes it a dot."""
+    """Returns the SVG as text. Its ids begin with the figure's name, so that a page can have many
+    figures. gnuplot writes a line of length 0 as a move; a "h0" appended to it makes it a dot."""
     done = subprocess.run(["gnuplot"], input=script_of(figure, log), capture_output=True, text=True, check=False)
     if done.returncode or "<svg" not in done.stdout:
         raise RuntimeError(f"gnuplot: {done.stderr}")

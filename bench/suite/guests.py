@@ -1,6 +1,7 @@
-"""Boots kernels of Debian's packages in qemu, with an initramfs whose init is guest.c. The packages are not installed.
+"""Boots kernels from Debian's packages in qemu, with an initramfs whose init is guest.c. The
+packages are not installed.
 
-Without KVM qemu emulates, and the guest's clock counts instructions (-icount)."""
+Without KVM, qemu emulates, and the guest's clock counts instructions (-icount)."""
 
 import contextlib
 import lzma
@@ -15,10 +16,10 @@ import processes
 
 MEMORY_MB = 3072
 BOOT_S = 60
-DATE = "2026-01-01"  # that an emulated guest believes in
+DATE = "2026-01-01"  # the date in an emulated guest
 QUIET = "console=ttyS0 quiet panic=-1 "
-SAME = "nokaslr norandmaps tsc=reliable random.trust_cpu=on "  # and no other source of chance
-UNTESTED = "cryptomgr.notests"  # ciphers: about half of an emulated boot
+SAME = "nokaslr norandmaps tsc=reliable random.trust_cpu=on "  # removes other randomness
+UNTESTED = "cryptomgr.notests"  # skips the self-tests of ciphers: about half of an emulated boot
 
 
 class Missing(Exception):
@@ -55,16 +56,17 @@ def package_of(kernel):
 
 
 def unpack(package, directory, tree):
-    """Downloads a package and unpacks it to tree, which appears at once: other processes may do the same."""
+    """Downloads a package and unpacks it to tree, which then appears at once, since other processes
+    may do the same."""
     command_output("apt-get", "-qq", "download", package, cwd=directory)
     (archive,) = directory.glob("*.deb")
     command_output("dpkg-deb", "-x", str(archive), str(directory / "tree"))
-    with contextlib.suppress(OSError):  # then it is there by now
+    with contextlib.suppress(OSError):  # it exists by now
         (directory / "tree").rename(tree)
 
 
 def kernel_file(kernel, cache):
-    """The kernel's version and the path of its image."""
+    """Returns the kernel's version and the path of its image."""
     if "/" in kernel:
         if not Path(kernel).is_file():
             raise Missing(f"{kernel} is not there")
@@ -82,8 +84,9 @@ def kernel_file(kernel, cache):
 
 
 def modules_of(image, names, directory):
-    """The modules of a package's kernel that have these names, and those that they need: {path in the guest: file}, in
-    the order in which they are to be loaded. What is part of the kernel itself is left out."""
+    """Returns the modules with these names from the kernel's package, and those that they need, as
+    {path in the guest: file}, in the order in which they must be loaded. Those built into the
+    kernel are left out."""
     packed = {re.sub(r"\.ko(\.xz)?$", "", path.name).replace("-", "_"): path for path in image.parents[1].rglob("*.ko*")}
     found = {}
 
@@ -106,7 +109,7 @@ def modules_of(image, names, directory):
 
 
 def programs_of(*paths):
-    """Programs and the libraries that they are linked with: {path in the guest: file}."""
+    """Returns programs and the libraries that they are linked with: {path in the guest: file}."""
     found = {}
     for path in map(Path, paths):
         found[f"bin/{path.name}"] = path
@@ -116,7 +119,7 @@ def programs_of(*paths):
 
 
 def fill_root(root, files, plan):
-    """Fills a directory that is to be the root of programs: files is {path in it: file}."""
+    """Fills a directory that will be the root of programs. files: {path in it: file}."""
     for inside in ("proc", "sys", "dev", "tmp"):
         (root / inside).mkdir()
     for inside, file in files.items():
@@ -131,7 +134,7 @@ def fill_root(root, files, plan):
 
 
 def make_initramfs(files, plan, build, path):
-    """An archive with init, what it is to do, see guest.c, and files: {path in the guest: file}."""
+    """Makes an archive with init, its plan, see guest.c, and files: {path in the guest: file}."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         fill_root(root, {"init": build / "bench" / "guest", **files}, plan)
@@ -152,7 +155,8 @@ class GuestError(Exception):
 
 
 def boot(image, initramfs, accel, directory, limit_s, append=""):
-    """Runs a guest to its end; append: more parameters of its kernel. Returns what it sent. Raises GuestError."""
+    """Runs a guest to its end. append: more parameters for its kernel. Returns what it sent. Raises
+    GuestError."""
     console, output = directory / "console", directory / "output"
     command = ["qemu-system-x86_64", "-M", "q35", "-smp", "1", "-m", str(MEMORY_MB), "-nodefaults", "-no-user-config",
                "-no-reboot", "-display", "none", "-serial", f"file:{console}", "-debugcon", f"file:{output}",
@@ -177,7 +181,8 @@ def boot(image, initramfs, accel, directory, limit_s, append=""):
 
 
 def kvm_works(image, build):
-    """Boots a guest with an empty plan: that the device file exists does not suffice."""
+    """Boots a guest with an empty plan, since it does not suffice that the device file exists.
+    Returns whether it worked."""
     if not os.access("/dev/kvm", os.W_OK):
         return False
     with tempfile.TemporaryDirectory() as name:
@@ -191,7 +196,7 @@ def kvm_works(image, build):
 
 
 def tables_of(output):
-    """Returns {name: (status, table)} of a guest's output."""
+    """Returns {name: (status, table)} from a guest's output."""
     found, at = {}, 0
     while match := re.compile(rb"=(\S+) (\d+) (\d+)\n").match(output, at):
         end = match.end() + int(match[3])

@@ -1,4 +1,5 @@
-"""The kernel benchmarks of bench/suite/run, on this kernel, and of bench/suite/vm, on others."""
+"""The kernel benchmarks: those of bench/suite/run, on this kernel, and of bench/suite/vm, on
+others."""
 
 import datetime
 import platform
@@ -8,7 +9,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 RUNS = 5
-POINTS = {"small": 1000, "paper": 1000, "vm": 200}  # that are kept of a run; emulated ones hardly scatter
+POINTS = {"small": 1000, "paper": 1000, "vm": 200}  # kept of a run; those of emulated runs hardly scatter
 LINKS = ("jumbo", "no-tso", "gro", "no-checksum", "bridge", "vlan", "vxlan", "gre", "ipip", "wireguard")
 LINUX = platform.system() == "Linux"
 DEFAULT = "epoll" if LINUX else "kqueue"
@@ -17,8 +18,9 @@ MECHANISMS = ("epoll", "uring", "sigio", "poll") if LINUX else ("kqueue", "poll"
 
 @dataclass
 class Job:
-    """One table. program: below the build directory; small, paper, vm: how far n goes; vm: 0, not there; seconds: about
-    what it takes, small. server: of connbench, a gatling below the build directory."""
+    """A table. program: its path in the build directory; small, paper, vm: how far n goes; vm 0:
+    not there; seconds: about how long it takes with small. server: for connbench, a gatling in the
+    build directory."""
 
     name: str
     arguments: str
@@ -33,23 +35,23 @@ class Job:
         return [*self.arguments.split(), "-n", str(getattr(self, size)), "--runs", str(runs), "--points", str(POINTS[size])]
 
     def called(self, name):
-        """Returns whether name is the job's own or that of its benchmark."""
+        """Returns whether name is that of the job or of its benchmark."""
         return name in (self.name, self.benchmark())
 
     def benchmark(self):
         return "http" if self.server else self.arguments.split()[0]
 
     def sends(self):
-        """Returns whether it goes from one network namespace to another."""
+        """Returns whether it sends from one network namespace to another."""
         return self.benchmark() in ("stream", "relay", "forward")
 
     def needs(self):
-        """Returns the programs that have to be built."""
+        """Returns the programs that must be built."""
         return [self.program, *([self.server] if self.server else [])]
 
 
 def kernel(mechanism, program="bench/kbench"):
-    """Returns the path of a program that is built with that mechanism."""
+    """Returns the path of a program that was built with that mechanism."""
     return f"kernel-{mechanism}/{program}"
 
 
@@ -58,7 +60,7 @@ def network(name, arguments, vm=0):
 
 
 def over_links(benchmark, family=""):
-    """A short job for each kind of link that carries the family."""
+    """Returns a short job for each kind of link that supports the family."""
     return [Job(f"{benchmark}-{link}{family and '-ipv6'}", f"{benchmark} {family} --link {link}", 4, 20, 4, 6)
             for link in LINKS if link != "ipip" or not family]  # fmt: skip
 
@@ -106,17 +108,17 @@ JOBS = [
     *over_links("forward"),
     *over_links("forward", "-6"),
 ]  # fmt: skip
-if not LINUX:  # where C libraries may be linked with alone
+if not LINUX:  # since C libraries may not allow static linking
     JOBS = [job for job in JOBS if not job.program.endswith("-static")]
 
 
 def measured(table):
-    """Returns whether a table has points: if all of its runs were skipped, it has none."""
+    """Returns whether a table has points. It has none if all of its runs were skipped."""
     return any(line[:1].isdigit() for line in table.read_text().splitlines())
 
 
 def chosen(only, jobs):
-    """Returns the jobs that are named in only; raises ValueError for an unknown name."""
+    """Returns the jobs that only names. Raises ValueError for an unknown name."""
     names = only.split(",") if only else [job.name for job in jobs]
     for name in names:
         if not any(job.called(name) for job in jobs):
@@ -125,7 +127,8 @@ def chosen(only, jobs):
 
 
 def dated(name):
-    """Returns (NAME, DATE, N) of a directory's name NAME-DATE[.N] as results_directory() makes it; None: it has no date."""
+    """Returns (NAME, DATE, N) for a directory NAME-DATE[.N] of results_directory(), or None if its
+    name has no date."""
     match = re.match(r"(.+)-(\d{4}-\d\d-\d\d)(?:\.(\d+))?$", name)
     return (match[1], match[2], int(match[3] or 1)) if match else None
 
@@ -136,7 +139,7 @@ def host_results(within=None):
 
 
 def results_directory(name, within=None):
-    """Makes a new directory NAME-DATE; if there is one of that day, a number follows."""
+    """Makes a new directory NAME-DATE. If that exists, a number is appended."""
     name, within = f"{name}-{datetime.date.today()}", within or RESULTS
     for n in range(1, 1000):
         path = within / (name if n == 1 else f"{name}.{n}")

@@ -1,10 +1,11 @@
-"""Measures what those who ask for a hot file notice of those whose files are on a slow disk, where each look at a name
-and each read takes a while (slowfiles.py).
+"""Measures how much clients of a hot file are delayed by others, whose files are on a slow disk
+where each lookup and each read takes a while (slowfiles.py).
 
     cold.py BUILD [--delay SECONDS] [--rate N] [--seconds N] [--rounds N] [--servers NAME,...]
 
-1,000 times a second somebody asks for 1 KB that is in memory: alone; while others ask for N images of 60 KB a second that
-nobody has asked for before, which a fast disk has; and a slow one. Linux with FUSE, as root.
+A client requests 1 KB that is in memory, 1,000 times a second: alone; while others request N images
+of 60 KB a second for the first time, from a fast disk; and from a slow disk. Linux with FUSE, as
+root.
 """
 
 import argparse
@@ -27,13 +28,14 @@ import servers
 SLOWFILES = Path(__file__).resolve().parents[1] / "slowfiles.py"
 IMAGE = 60_000
 HOT_RATE = 1000
-DIRECTORIES = 32  # FUSE looks for one name in a directory at a time
+DIRECTORIES = 32  # FUSE looks up only one name in a directory at a time
 WAIT_S = 30  # for the last image
 
 
 @contextlib.contextmanager
 def mounted(directory, mountpoint):
-    """Yields a function that says how many seconds the disk takes from then on."""
+    """Mounts the directory. Yields a function that sets how many seconds the disk takes from then
+    on."""
     mountpoint.mkdir(exist_ok=True)
     command = [sys.executable, SLOWFILES, directory, mountpoint]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -47,7 +49,7 @@ def mounted(directory, mountpoint):
 
 
 class Images:
-    """Asks for the images, each over a connection of its own, until the end."""
+    """Requests the images, each over its own connection, until the end."""
 
     def __init__(self, server, names, rate):
         self.server, self.names, self.rate = server, names, rate

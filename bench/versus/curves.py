@@ -31,7 +31,7 @@ unset label 1
 
 
 def can_draw(program):
-    """Returns whether there is gnuplot; without, says so in the name of a program."""
+    """Returns whether gnuplot is installed. If not, prints that in the name of a program."""
     found = shutil.which("gnuplot")
     if not found:
         print(f"{program}: gnuplot is not installed: no plots", file=sys.stderr)
@@ -39,7 +39,8 @@ def can_draw(program):
 
 
 def panel(number, title, curves, above):
-    """Commands that draw curves: {name: [(x, y)]}; a y that is not a number, or not above this, is left out."""
+    """Returns commands that draw curves: {name: [(x, y)]}. A y that is not a number, or not greater
+    than above, is left out."""
     known = {name: [(x, y) for x, y in points if y > above] for name, points in curves.items()}
     if not any(known.values()):
         return NOTHING.format(title=title)
@@ -52,7 +53,7 @@ def panel(number, title, curves, above):
 
 
 def draw_panels(path, x, panels, scale=""):
-    """Panels beside each other: {title: curves}. scale: commands of gnuplot."""
+    """Draws panels side by side: {title: curves}. scale: commands of gnuplot."""
     above = -math.inf
     if "logscale y" in scale:
         scale, above = "set yrange [*:*]; " + scale, 0
@@ -61,9 +62,9 @@ def draw_panels(path, x, panels, scale=""):
     script += f"set multiplot layout 1,{len(panels)}\n" * several
     script += "".join(panel(number, title, curves, above) for number, (title, curves) in enumerate(panels.items()))
     script += "unset multiplot\n" * several
-    subprocess.run(["gnuplot"], input=script, text=True, check=True, stderr=subprocess.DEVNULL)  # it warns of flat curves
+    subprocess.run(["gnuplot"], input=script, text=True, check=True, stderr=subprocess.DEVNULL)  # warns of flat curves
 
 
 def draw(path, title, x, curves, scale=""):
-    """One panel."""
+    """Draws a single panel."""
     draw_panels(path, x, {title: curves}, scale)

@@ -1,24 +1,28 @@
-"""Measures gatling beside nginx over networks with a delay and loss, with each congestion control, in an emulated machine:
-its clock counts instructions, so that waiting takes no real time, and each run finds the same.
+"""Measures gatling beside nginx over networks with a delay and loss, with each congestion control,
+in an emulated machine. Its clock counts instructions, so that waiting takes no real time, and each
+run has the same result.
 
     delay.py BUILD [--servers NAME,...] [--controls NAME,...] [--delays MS,...] [--losses PERCENT,...] [--pages N]
              [--connections N] [--downloads N] [--megabytes N] [--kernel KERNEL] [--out DIR]
 
-KERNEL is a package of Debian or the beginning of its version, see bench/suite/vm. It boots once for each congestion control.
-"this" is the kernel that runs, if it has netem: not emulated, but it waits in real time, for 40 minutes by default.
-The network is two namespaces joined by veth. Packets wait on both ends for half of the delay (the round-trip time), and on
-both the same share of them is lost. Bandwidth has no limit: at 0 ms the processor is it. A packet is a segment, as one that is
-lost must not take 64 KB with it. Nothing is remembered of an earlier connection, and the client's window is open from the
-start, so that the sender alone decides. Each server has one worker and its configuration of servers.py, for clear text.
+KERNEL is a package of Debian, or the beginning of its version, see bench/suite/vm. It is booted
+once for each congestion control. "this" is the running kernel, if it has netem: it is not emulated,
+but waits in real time, for 40 minutes by default. The network is two namespaces joined by veth. On
+both ends, packets are delayed by half of the delay (the round-trip time), and the same share of
+them is lost. Bandwidth is not limited; at 0 ms the processor is the limit. A packet is a segment,
+since the loss of one should not take 64 KB with it. Nothing is remembered of earlier connections,
+and the client's window is open from the start, so that only the sender decides. Each server has one
+worker and its configuration from servers.py, without TLS.
 
-Clients come one after the other, each with a connection of its own. "first byte" is the time from connect(2) to the end of a
-page of 1 KiB, which is one segment; "kept", from the request to its first byte on a connection that is idle, one of so
-many that are open (connbench). Goodput is that of the median download, from connect(2) on: the mean would say
-how often a SYN was lost, which takes a second.
-Queued is what the sender's kernel holds meanwhile (SIOCOUTQ): what is under way, and what is unsent, which only takes memory.
-queued.c looks at intervals; mean and most of the times at which something was there.
+Clients come one after the other, each with its own connection. "first byte" is the time from
+connect(2) to the end of a page of 1 KiB, which is one segment; "kept" is the time from the request
+to the first byte on an idle connection, one of --connections that are open (connbench). Goodput is
+that of the median download, from connect(2) on; the mean would depend on how often a SYN was lost,
+which takes a second. "Queued" is what the sender's kernel holds (SIOCOUTQ): what is under way and
+what is unsent, which only takes memory. queued.c samples it; the values are the mean and the
+maximum of the samples that were not 0.
 
-DIR/delay.tsv has a row for each network and server, DIR/delay-*.svg the curves. "make delay".
+DIR/delay.tsv has a row for each network and server; DIR/delay-*.svg are the curves. "make delay".
 """
 
 import argparse
@@ -49,7 +53,7 @@ PAGE, MB, WINDOW = 1024, 10**6, 6 * 2**20
 LOOK_US = 5000  # at least
 SAMPLES = 25  # of connbench
 THIS = "this"
-SMALL = "thash_entries=2048"  # the table of sockets, all of which a look goes through
+SMALL = "thash_entries=2048"  # the hash table of sockets, which queued.c goes through each time
 BOOT_S, REAL_S = 3600, 4 * 3600  # at most
 COLUMNS = ["control", "loss", "delay_ms", "server", "first_p50_ms", "first_p99_ms", "kept_p50_ms", "goodput", "queued", "queued_max", "unsent",
            "unsent_max"]  # fmt: skip
@@ -124,7 +128,7 @@ def fail(text):
 
 
 def commands():
-    """What each server is started with in a guest."""
+    """Returns the command that starts each server in a guest."""
     return {
         "gatling": f"gatling -c /www -i {NEAR} -p {PORTS['gatling']} -n -j 1 -T 3600",
         "nginx": "nginx -c /nginx.conf",
@@ -145,14 +149,14 @@ def program(name):
 
 
 def lacks(image, names):
-    """Those of these modules that a package's kernel has neither in itself nor beside it."""
+    """Returns those of the modules that the package's kernel neither contains nor has as files."""
     there = " ".join(path.name for path in image.parents[1].rglob("*.ko*"))
     there += " ".join(path.read_text() for path in image.parents[1].rglob("modules.builtin"))
     return [name for name in names if f"{name}.ko" not in there]
 
 
 def modules(image, controls, directory):
-    names = [*MODULES, *(f"tcp_{name}" for name in controls if name != "cubic")]  # which is in all of them
+    names = [*MODULES, *(f"tcp_{name}" for name in controls if name != "cubic")]  # it is always built in
     missing = lacks(image, names)
     if missing:
         raise Missing(f"{image.name} has no {', '.join(missing)}: --kernel selects another")
@@ -160,7 +164,8 @@ def modules(image, controls, directory):
 
 
 def files_of(image, arguments, directory):
-    """What a guest has: {path in it: file}, the modules first. image: None, if it runs on this kernel."""
+    """Returns the files of a guest: {path in it: file}, the modules first. image: None if it runs
+    on this kernel."""
     written = {"script": SCRIPT.encode(), "nginx.conf": nginx_configuration().encode(), "www/page": bytes(PAGE),
                "www/download": bytes(arguments.megabytes * MB)}  # fmt: skip
     files = modules(image, arguments.controls, directory) if image else {}
@@ -175,12 +180,12 @@ def files_of(image, arguments, directory):
 
 
 def networks(arguments):
-    """Each (loss, delay) and its name."""
+    """Returns {name: (loss, delay)} of all networks."""
     return {f"{loss:g}%-{delay:g}ms": (loss, delay) for loss in arguments.losses for delay in arguments.delays}
 
 
 def plan(files, arguments, control):
-    """The lines for a guest's init."""
+    """Returns the plan for a guest's init."""
     script = "/bin/sh /script"
     lines = [f"{name} /{name}" for name in files if name.startswith("modules/")]
     lines.append(f"prepare {script} prepare {control}")
@@ -199,14 +204,15 @@ def plan(files, arguments, control):
 
 
 def first_byte_kept_ms(table):
-    """The median of connbench's samples on connections that were idle."""
+    """Returns the median of connbench's samples on idle connections."""
     head, *rows = (line.removeprefix("# ").split("\t") for line in table.splitlines() if line.startswith("# open\t") or line[:1].isdigit())
     found = [row["first_byte_idle_ns"] for row in (dict(zip(head, row)) for row in rows)]
     return statistics.median(int(ns) for ns in found if ns != "NA") / 1e6
 
 
 def row_of(start, page, kept, download, megabytes):
-    """Of COLUMNS, which begin with start. page, kept, download: what these commands of a guest have written."""
+    """Returns a row of COLUMNS, which begins with start. page, kept, download: the output of these
+    commands in a guest."""
     queued, result = download.split("\n", 1)
     first, whole = (json.loads(text)["durations"]["whole"]["percentiles_ns"] for text in (page, result))
     values = [first["50"] / 1e6, first["99"] / 1e6, first_byte_kept_ms(kept), megabytes / whole["50"] * 1e9]
@@ -214,7 +220,7 @@ def row_of(start, page, kept, download, megabytes):
 
 
 def kernel_of(arguments):
-    """Returns what it is called, and its image; None: it is the one that runs."""
+    """Returns the kernel's name and its image, or None instead of that if it is the running one."""
     if arguments.kernel == THIS:
         if not delays_packets(program("tc")):
             raise Missing("this kernel has no netem, or this is not root: without --kernel this, another one is emulated")
@@ -261,7 +267,8 @@ def write_tsv(path, rows):
 
 
 def plot(directory, rows, arguments):
-    """A panel for each loss, in it a curve for each server and congestion control; the delays are as far from each other."""
+    """Draws a panel for each loss, with a curve for each server and congestion control; the delays
+    are equally spaced."""
     ticks = ", ".join(f'"{delay:g}" {place}' for place, delay in enumerate(arguments.delays))
     for measure, title in MEASURES.items():
         panels = {}

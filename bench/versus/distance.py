@@ -1,10 +1,10 @@
-"""Measures a download over a network with a delay: alone, and while so many other connections are open that each may leave
-little unsent in the kernel (TCP_NOTSENT_LOWAT).
+"""Measures a download over a network with a delay: alone, and while so many other connections are
+open that each may leave only little unsent in the kernel (TCP_NOTSENT_LOWAT).
 
     distance.py BUILD [--delay MS] [--connections N] [--rounds N]
 
-The network is two TUN devices, one in a network namespace of its own, and a process that passes packets on after half of
-the delay (the round-trip time). Linux, as root.
+The network is two TUN devices, one in its own network namespace, and a process that forwards
+packets after half of the delay (the round-trip time). Linux, as root.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def tun(name):
 
 
 def pass_on(near, far, delay_s):
-    """Runs in a process of its own."""
+    """Forwards packets between the devices, in its own process."""
     ways, poll = {near: (far, collections.deque()), far: (near, collections.deque())}, select.epoll()
     for fd in ways:
         poll.register(fd, select.EPOLLIN)
@@ -72,7 +72,7 @@ def pass_on(near, far, delay_s):
 
 @contextlib.contextmanager
 def distance(delay_s):
-    """A network to a namespace NAME, where the address of this one is NEAR."""
+    """Makes a network to a namespace NAME, where the address of this one is NEAR."""
     ip("netns", "add", NAME)
     try:
         near = tun("gatling-near")
@@ -100,13 +100,13 @@ print(length / (time.monotonic() - begun))
 
 
 def download(port):
-    """Returns bytes a second."""
+    """Downloads a file. Returns bytes a second."""
     command = ["ip", "netns", "exec", NAME, sys.executable, "-c", CLIENT, NEAR, str(port)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def held(port, number):
-    """Connections that have asked for something small."""
+    """Returns connections that have requested a small file."""
     found = []
     for i in range(number):
         s = servers.bound_socket(f"127.0.0.{2 + i // 10000}")
@@ -142,7 +142,7 @@ def main():
                 rates.append(download(port))
                 for s in others:
                     s.close()
-                time.sleep(0.5)  # for the server to close them
+                time.sleep(0.5)  # time for the server to close them
     for number, rates in found.items():
         print(f"{number:6} other connections: {statistics.median(rates) / 1e6:.1f} MB/s at {arguments.delay:.0f} ms "
               f"({', '.join(f'{rate / 1e6:.1f}' for rate in rates)})")  # fmt: skip

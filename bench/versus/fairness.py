@@ -1,4 +1,5 @@
-"""Measures what one greedy address costs the others: a client that asks for 1 KiB 50 times a second, alone and beside it.
+"""Measures how much a greedy address delays others: a client that requests 1 KiB 50 times a second,
+alone and beside it.
 
     fairness.py BUILD [--seconds N] [--rounds N] [--servers NAME,...] [--only CASE,...]
 
@@ -8,15 +9,17 @@ downloads    500 downloads of 1 GB, each read at 100 KB/s
 streams      one connection of HTTP/2 with 100 streams, asking for 1 KiB again and again (h2load)
 floods       what floods.py has, each from 8 connections of HTTP/2
 
-A server has one worker, on the first core, and production settings. The clients are on the others, and the one that is
-measured comes before the rest there (SCHED_FIFO). It has an address of its own and speaks HTTP/1.1, which nginx does not
-where it speaks HTTP/2 in clear text: there it is left out.
-Each round measures it alone, and beside the case: there also at a twin, the same server once more, which nobody else asks
-and which comes first on its core. What it takes longer there than alone is due to the kernel, to system calls that are under
-way, and to the load on the machine, and not to whose turn it is in the server.
+A server has one worker, on the first core, and production settings. The clients are on the others,
+where the client that is measured has priority (SCHED_FIFO). It has its own address and speaks
+HTTP/1.1. nginx does not, on a port where it speaks HTTP/2 without TLS; there it is left out. Each
+round measures the client alone, and beside the case. It also measures it, beside the case, at a
+twin: the same server again, used by nobody else, with priority on its core. Delays there are due to
+the kernel, to system calls under way, and to the load of the machine, not to the order in which the
+server handles clients.
 
-The medians of the rounds are shown: times in ms; the p99 beside the case as so many times that alone and that of the twin;
-requests that were not answered; the processors that the server used, and how much its memory grew.
+The medians of the rounds are shown: times in ms; the p99 beside the case in relation to that alone
+and to that of the twin; requests without an answer; the processors that the server used, and how
+much its memory grew.
 """
 
 import argparse
@@ -45,7 +48,8 @@ DOWNLOADS, READ_BYTES_S, READS_S = 500, 100_000, 20
 
 
 def read_slowly(port):
-    """Runs in a process of its own. The connections read in turn, so that the server is asked evenly."""
+    """Downloads slowly, in its own process. The connections read in turn, so that requests reach
+    the server evenly."""
     request = b"GET /1g HTTP/1.1\r\nHost: a\r\n\r\n"
     held = []
     for _ in range(DOWNLOADS):
@@ -79,15 +83,15 @@ def program(running, command):
 
 
 def stay_awake(core):
-    """Runs in a process of its own, in the time that nobody wants: a virtual processor that sleeps takes milliseconds to
-    wake, which would be most of what is measured."""
+    """Uses a core in its own process when nobody else does. A virtual processor that sleeps takes
+    milliseconds to wake up, which would be most of what is measured."""
     os.sched_setaffinity(0, {core})
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     with contextlib.suppress(OSError):  # sched(7): where sessions share the processors, this one comes last
         os.setsid()
         Path("/proc/self/autogroup").write_text("19")
     while True:
-        os.sched_yield()  # else it keeps a busy server from the processor until the next tick, for 4 ms
+        os.sched_yield()  # otherwise a busy server would wait until the next tick, 4 ms
 
 
 def greedy_cores(running):
@@ -104,7 +108,7 @@ def pipelines(running, server):
 
 @contextlib.contextmanager
 def forked(running, work, *arguments):
-    """A process on the cores of the greedy."""
+    """Runs work in a process on the cores of the greedy clients."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, greedy_cores(running))
     with processes.forked(work, *arguments):
@@ -124,7 +128,7 @@ def flood(name, running, server):
     return forked(running, floods.attack, server.port, name, GREEDY)
 
 
-# name: what attacks, the protocol, seconds until it is in full swing
+# name: the attack, the protocol, seconds until it has its full effect
 CASES = {
     "connections": (connections, "http", 5),
     "pipelines": (pipelines, "http", 1),
@@ -135,7 +139,8 @@ CASES = {
 
 
 def measure(running, server, seconds):
-    """Returns p50 and p99 in ms of a client with a new connection for every fifth request, and what was not answered."""
+    """Measures a client with a new connection for every fifth request. Returns p50 and p99 in ms,
+    and how many requests had no answer."""
     output = running.directory / "good.json"
     command = ["chrt", "-f", 1, *httpbench(running, server, "-R", RATE, "-c", 16, "-k", 5, "-d", seconds, "--json", output,
                                            "--source", GOOD + "/32")]  # fmt: skip
@@ -145,12 +150,12 @@ def measure(running, server, seconds):
             sys.exit(f"fairness: {words.decode()}")
     found = json.loads(output.read_text())
     whole = found["durations"]["whole"]["percentiles_ns"]
-    times = {f"p{p}": (whole[str(p)] or math.inf) / 1e6 for p in (50, 99)}  # null: longer than the time limit
+    times = {f"p{p}": (whole[str(p)] or math.inf) / 1e6 for p in (50, 99)}  # null: it reached the timeout
     return {**times, "failed": found["sent"] - found["answered"]}
 
 
 def put_first(server):
-    """Has it come before all that is not put first on its core."""
+    """Gives a server priority over all other processes on its core."""
     for pid in server.processes():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
             for thread in os.listdir(f"/proc/{pid}/task"):
@@ -166,7 +171,7 @@ def print_heads():
 
 
 def compare(running, name, case, arguments):
-    """Prints a row of the medians of the rounds."""
+    """Prints a row with the medians of the rounds."""
     greedy, protocol, rise_s = CASES[case]
     if protocol == "h2c" and name == "nginx":
         return

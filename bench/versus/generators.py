@@ -4,9 +4,10 @@
                                      time a request, memory
     generators.py BUILD shortlived   30,000 connections with one request each, of 1, 8 and 16 KB: gatling against nginx
 
-They take turns, A B A B, because a machine's speed changes over time: the ratios are more reliable than the figures. The
-server has the first core and the generators the others. If the server is busy all the time the rates are equal; then
-compare the cost of a request, which leaves out the time that httpbench spends waiting. "make bench-generators" runs both.
+They take turns, A B A B, because the speed of a machine changes over time: the ratios are more
+reliable than the figures. The server has the first core, the generators have the others. If the
+server is always busy, the rates are equal; then compare the cost of a request, without the time
+that httpbench spends waiting. "make bench-generators" runs both.
 """
 
 import json
@@ -69,14 +70,14 @@ def httpbench(bench, url, *arguments):
 
 
 def with_server(server, measure):
-    """Returns what measure() returns, and for which part of the time the server was busy."""
+    """Returns what measure() returns, and for which share of the time the server was busy."""
     before, started = server.cpu_s(), time.monotonic()
     rate, cost = measure()
     return rate, cost, (server.cpu_s() - before) / (time.monotonic() - started)
 
 
 def compare(bench, name, server, other, its_arguments, our_arguments):
-    """other: wrk or h2load."""
+    """Compares httpbench with another generator, wrk or h2load."""
     url = server.url("/1k")
     ours, theirs = [], []
     for _ in range(ROUNDS):
@@ -111,7 +112,7 @@ def speed(bench):
 
 
 def memory(bench, url, connections):
-    """Returns the resident bytes of httpbench with so many connections, 1.5 s after its start."""
+    """Returns the resident bytes of httpbench with that many connections, 1.5 s after its start."""
     command = [bench.build / "bench" / "httpbench", "-c", connections, "-d", 2, url]
     with Process(command, stdout=subprocess.DEVNULL) as process:
         time.sleep(1.5)

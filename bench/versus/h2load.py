@@ -1,4 +1,4 @@
-"""Translates the output of h2load, a load generator for HTTP/2, to the terms of httpbench."""
+"""Translates the output of h2load, a load generator for HTTP/2, into the terms of httpbench."""
 
 import math
 import re
@@ -15,8 +15,9 @@ def percentile_us(sorted_us, percent):
 
 
 def measured(text, log, length):
-    """text: what it printed; log: of its --log-file; length: of each answer. Partial answers count by
-    their bytes: a run of fixed time cuts some off, and of 10 MB there are only a few."""
+    """Returns the results. text: its output; log: that of --log-file; length: of each answer.
+    Partial answers count by their bytes, since a run of fixed duration cuts some off, and there are
+    few answers of 10 MB."""
 
     def found(pattern):
         match = re.search(pattern, text, re.MULTILINE)
@@ -26,7 +27,7 @@ def measured(text, log, length):
 
     elapsed = found(r"^finished in ([\d.]+)(us|ms|s),")
     done, failed = map(int, found(r"^requests: .* (\d+) done, .* (\d+) failed,").groups())
-    elsewhere = int(found(r"^status codes: .* (\d+) 3xx,").group(1))  # 4xx and 5xx are among those that failed
+    elsewhere = int(found(r"^status codes: .* (\d+) 3xx,").group(1))  # 4xx and 5xx are among the failed ones
     data = int(found(r"^traffic: .* headers .* \((\d+)\) data$").group(1))
     words = log.split()
     durations_us = sorted(int(us) for status, us in zip(words[1::3], words[2::3]) if status == "200")

@@ -1,4 +1,5 @@
-"""Measures what hostile clients cost a server and its other clients: gatling, nginx and h2o in turns, with one worker.
+"""Measures what hostile clients cost a server and its other clients: gatling, nginx and h2o in
+turns, with one worker each.
 
     hostile.py BUILD [CASE]...
 
@@ -15,7 +16,8 @@ readers     5,000 connections ask for 10 MB and read nothing. Measures what the 
 handshakes  8,000 connections send the first message of TLS and nothing more. Measures the growth of resident memory, and
             what is left of it 3 s after they are closed.
 
-They have their production settings (servers.py); gatling and nginx write an access log to /dev/null for the first.
+The servers have production settings (servers.py); for "memory", gatling and nginx write an access
+log to /dev/null.
 """
 
 import argparse
@@ -39,7 +41,7 @@ from instructions import frame, references
 NAMES = ("gatling", "nginx", "h2o")
 DESCRIPTORS, SECONDS = 4096, 15
 READERS, HANDSHAKES, SETTLED, PATIENCE_S = 5000, 8000, 1.01, 30
-MANY, HELD_MAX = 20_000, 8_000  # descriptors of a process; connections of one that holds them
+MANY, HELD_MAX = 20_000, 8_000  # descriptors of a process; connections of a process that holds them
 
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"\0\4\0\0\0\0")
@@ -89,7 +91,8 @@ def connecting(port, source):
 
 
 def hold(port, until, source, number):
-    """Runs in a process of its own, so that it takes no time from the clients that are measured."""
+    """Holds connections, in its own process, so that it takes no time from the clients that are
+    measured."""
     events, held = select.epoll(), {}
     while time.monotonic() < until:
         for _ in range(min(number - len(held), 100)):
@@ -126,7 +129,7 @@ async def newcomer(port):
 
 
 async def regular(port, until):
-    """Returns how often the server closes the connection of a client that uses it."""
+    """Returns how often the server closes the connection of an active client."""
     cut = 0
     while time.monotonic() < until:
         try:
@@ -143,7 +146,7 @@ async def regular(port, until):
 
 
 def held_now():
-    """Connections of this machine: both ends of each are here."""
+    """Returns the number of connections on this machine, where both ends of each are."""
     return int(Path("/proc/net/sockstat").read_text().split("TCP: inuse ")[1].split()[0]) // 2
 
 
@@ -201,7 +204,7 @@ def latencies(port, until):
             s.sendall(PREFACE)
             while time.monotonic() < until:
                 begun = time.monotonic()
-                s.sendall(frame(6, 0, 0, b"12345678"))  # PING: by the same worker, whatever the protocol costs
+                s.sendall(frame(6, 0, 0, b"12345678"))  # PING: the same worker, whatever the protocol costs
                 got = b""
                 while b"12345678" not in got:
                     piece = s.recv(4096)
@@ -227,11 +230,11 @@ def references_flood(all_servers, name):
     return {"mb_sent": sent[0] / 1e6, "ns_per_octet": used / sent[0] * 1e9, "p99_ms": found[len(found) * 99 // 100] * 1e3}
 
 
-# --- what nobody goes on with ---
+# --- unfinished requests ---
 
 
 def settled(measure):
-    """What measure() returns when it hardly grows any more."""
+    """Returns the value of measure() when it hardly grows any more."""
     before, now = 0, measure()
     while now > before * SETTLED:
         time.sleep(0.5)
@@ -240,7 +243,7 @@ def settled(measure):
 
 
 def connected(server, count, data):
-    """So many connections, on each of which this was sent. One that is refused is tried again."""
+    """Returns count connections on which data was sent. Refused ones are tried again."""
     held, until = [], time.monotonic() + PATIENCE_S
     while len(held) < count and time.monotonic() < until:
         try:
@@ -253,7 +256,7 @@ def connected(server, count, data):
 
 
 def still_open(held):
-    """How many of the connections the server has not ended."""
+    """Returns how many of the connections the server has not closed."""
     poll = select.poll()
     for s in held:
         poll.register(s, select.POLLRDHUP)
@@ -302,7 +305,7 @@ if __name__ == "__main__":
     for unknown in set(chosen.case) - set(cases):
         parser.error(f"'{unknown}' is none of {', '.join(cases)}")
     processes.end_on_signals()
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a task that a signal ends is no error
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # being ended by a signal is no error
     servers.raise_descriptor_limit()
     with servers.Servers(chosen.build) as running:
         running.add_file("1k", 1024)

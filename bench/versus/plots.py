@@ -1,5 +1,6 @@
-"""Draws what versus.py has measured, with gnuplot: two SVGs for each measure, HTTP/1.1 in clear text and the rest, a
-group of bars for each case, a bar for each server, from the least to the most of the rounds as its error."""
+"""Draws the results of versus.py with gnuplot: two SVGs for each measure, HTTP/1.1 without TLS and
+the rest. A case is a group of bars, one for each server, with the minimum and maximum of the rounds
+as error bars."""
 
 import statistics
 import subprocess
@@ -33,7 +34,8 @@ plot {bars}
 
 
 def draw(path, title, rows, columns, scale="set logscale y"):
-    """rows: (name, one (median, least, most) or None for each of columns). No file if there is no number in them."""
+    """Draws rows of (name, a (median, least, most) or None for each column). Makes no file if they
+    have no numbers."""
     if not any(v and v[0] == v[0] for _, values in rows for v in values):
         return
     data = path.with_suffix(".dat")
@@ -55,7 +57,7 @@ def names_of(measured):
 
 
 def plot(directory, results, cases):
-    """Files of each measure, and memory.svg, if that was measured."""
+    """Makes the files of each measure, and memory.svg if memory was measured."""
     for suffix, clear in (("", True), ("-tls", False)):
         measured = {key: kept for key, kept in results.cases.items() if (cases[key].protocol == "http") == clear}
         servers = names_of(measured.values())

@@ -1,4 +1,4 @@
-"""Measures what it costs to pass requests on to an upstream, gatling beside nginx, h2o and HAProxy.
+"""Measures what it costs to pass requests to an upstream: gatling beside nginx, h2o and HAProxy.
 
     proxy.py BUILD [--seconds N] [--rounds N] [--servers NAME,...] [--only CASE,...]
 
@@ -6,8 +6,9 @@
     proxy-post-1m          1 MB of content to a program that only reads it (responder.c)
     fcgi-1k                1 KB of a program over FastCGI, a connection for each request
 
-Upstream and generator are on another core. The processor time of a request is that of the server that passes it on; ratios
-are of neighbouring runs. All add X-Forwarded-For. HAProxy does not speak FastCGI as the others are configured, and is left out.
+Upstream and generator are on another core. The processor time of a request is that of the server
+that passes it on; ratios are of neighbouring runs. All servers add X-Forwarded-For. HAProxy does
+not speak FastCGI in the way that the others are configured, and is left out.
 """
 
 import argparse
@@ -24,7 +25,7 @@ import processes
 import servers
 
 FILES = {"1k": 1024, "100k": 100 * 1024, "10m": 10 * 1024 * 1024}
-CONNECTIONS, PROCESSES = 64, 64  # of the generator, and of a program that takes one request at a time
+CONNECTIONS, PROCESSES = 64, 64  # of the generator; of a program that handles one request at a time
 CONTENT = 1_000_000
 
 NGINX = """
@@ -105,7 +106,7 @@ RULES = """/up/* http://127.0.0.1:{upstream}/:splat 200
 
 
 def commands(running, ports):
-    """Of each server: a port, and what is started."""
+    """Returns a port and a command for each server."""
     root = running.directory / "rules"
     root.mkdir()
     (root / "_redirects").write_text(RULES.format(**ports))
@@ -141,7 +142,7 @@ def post(running, server, path, seconds):
 
 
 def measure(running, server, case, seconds):
-    """Returns microseconds of the proxy's processor time for a request."""
+    """Returns the proxy's processor time for a request, in microseconds."""
     before = server.cpu_s()
     if case == "proxy-post-1m":
         answered = post(running, server, "/post", seconds)
@@ -154,7 +155,7 @@ def measure(running, server, case, seconds):
 
 
 def start_upstreams(running):
-    """Returns their ports."""
+    """Starts the upstreams. Returns their ports."""
     cores = set(running.cores[1:] or running.cores)
     ports = {"upstream": running.start("gatling", workers=len(running.cores)).port}
     for name, kind, length in (("post", "http", 2), ("fcgi", "fcgi", 1024)):

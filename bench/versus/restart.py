@@ -2,9 +2,10 @@
 
     restart.py BUILD [--restarts N] [--delay MS] [--only WAY,...]
 
-Clients begin 500 connections a second for one request each, and hold 200 open, on which they ask 500 times a second. A
-request is lost if its connection is refused, is reset, or ends before the whole answer has come. A connection that
-the server closes while nothing is asked is not lost. The ways:
+Clients open 500 connections a second for one request each, and keep 200 open, on which they make
+500 requests a second. A request is lost if its connection is refused or reset, or ends before the
+whole answer has come. If the server closes a connection without a request under way, nothing is
+lost. The ways to restart are:
 
 take-over    gatling --take-over, beside the one that runs; with 1, 2, 3 and 4 workers in turn
 activation   the sockets belong to another process (LISTEN_FDS), here this one: SIGTERM, then a new gatling, with
@@ -13,7 +14,7 @@ stop         SIGTERM, then a new gatling, which binds the port again
 reload       nginx -s reload
 upgrade      nginx: USR2 to the master, and QUIT when the new one serves
 
-With a delay (as root) the clients are in a network namespace at that round-trip time.
+With a delay (as root), the clients are in a network namespace at that round-trip time.
 """
 
 import argparse
@@ -45,11 +46,11 @@ WORKERS = 2
 WAYS = ("take-over", "activation", "stop", "reload", "upgrade")
 
 
-# --- clients: a process of its own ---
+# --- clients, in their own process ---
 
 
 async def ask(reader, writer):
-    """Returns whether the server keeps the connection open."""
+    """Makes a request. Returns whether the server keeps the connection open."""
     writer.write(b"GET /1k HTTP/1.1\r\nHost: a\r\n\r\n")
     head = await reader.readuntil(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200 ") or await reader.readexactly(len(BODY)) != BODY:
@@ -65,7 +66,7 @@ class Clients:
 
     @contextlib.contextmanager
     def counted(self, kind):
-        """Counts what becomes of a request."""
+        """Counts how a request ends."""
         try:
             yield
             self.counts[kind]["answered"] += 1
@@ -118,7 +119,7 @@ class Clients:
 
 @contextlib.contextmanager
 def clients(host, port, away, found):
-    """Clients beside the block; what they have seen is added to the dictionary."""
+    """Runs clients beside the block, and adds their results to the dictionary found."""
     command = [*(("ip", "netns", "exec", distance.NAME) if away else ()), sys.executable, __file__, "--clients", host, port]
     with processes.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
@@ -132,7 +133,7 @@ def clients(host, port, away, found):
 
 
 class Gatling:
-    """A process that serves when this has been made."""
+    """A gatling process, which serves when the object has been made."""
 
     def __init__(self, running, port, *flags, prefix=(), workers=WORKERS, **options):
         command = [*prefix, running.build / "gatling", "-c", running.root, "-p", port, "-n", "-j", workers, "--drain-delay", 1, *flags]
@@ -154,7 +155,7 @@ class Gatling:
 
 @contextlib.contextmanager
 def take_over(running, port):
-    """Yields what restarts the server once."""
+    """Yields a function that restarts the server once."""
     path, workers = running.directory / "socket", itertools.cycle((2, 1, 4, 3))
     current = Gatling(running, port, "--take-over", path)
 
@@ -211,7 +212,7 @@ def nginx(running, port, restart):
     path.write_text(servers.NGINX.format(workers=WORKERS, directory=running.directory, port=port, connections=4096, lasting="",
                                          listen="", protocol="", root=running.root)
                     .replace("127.0.0.1", "0.0.0.0").replace("daemon off", "daemon on"))  # fmt: skip
-    processes.run([shutil.which("nginx"), "-c", path])  # an upgrade takes one that has left its parent
+    processes.run([shutil.which("nginx"), "-c", path])  # it must be a daemon for an upgrade
     try:
         wait_for(pid.exists)
         yield lambda: restart(pid)
@@ -240,7 +241,7 @@ def upgrade(running, port):
         old, before = number_in(pid), pid.with_name(pid.name + ".oldbin")
         os.kill(old, signal.SIGUSR2)
         wait_for(lambda: before.exists() and pid.exists() and pid.read_text().strip() not in ("", str(old)))
-        time.sleep(0.2)  # as long as the manual has one look at the new one
+        time.sleep(0.2)  # for which the manual recommends checking the new one
         os.kill(old, signal.SIGQUIT)
         wait_for(lambda: not before.exists())
 
@@ -251,7 +252,7 @@ STARTS = {"take-over": take_over, "activation": activation, "stop": stop, "reloa
 
 
 def measure(running, way, restarts, away):
-    """Returns what the clients have seen, and how many restarts there were."""
+    """Returns the results of the clients."""
     found, port = {}, servers.free_port()
     with STARTS[way](running, port) as restart:
         with clients(distance.NEAR if away else "127.0.0.1", port, away, found):

@@ -1,24 +1,29 @@
-"""What a web server does under a crowd: gatling beside other servers, at 0.5, 1, 2 and 4 times what the machine can do.
+"""Measures a web server under a crowd: gatling beside other servers, at 0.5, 1, 2 and 4 times the
+capacity of the machine.
 
     slashdot.py BUILD [--servers NAME,...] [--rate PAGES] [--pages N] [--assets N] [--seconds N] [--out DIR]
 
-Each server has half of the cores, a worker on each, of which it gets SHARE, and its production settings: its own timeouts and
-backlog, connections up to the limit of descriptors (servers.py). gatling-crowd(1), on all cores, plays the visitors. Each
-comes from an address of its own and asks for two pages with ten assets each (--pages, --assets), one request after the other
-on one connection, as no browser pipelines; between the pages it thinks. A page counts if all of it comes within PATIENCE_S.
-One visitor in a hundred hardly reads, and one sends half a request.
+Each server has half of the cores, with a worker and SHARE of the time on each, and production
+settings: its own timeouts and backlog, and connections up to the limit of descriptors (servers.py).
+gatling-crowd(1), on all cores, plays the visitors. Each has its own address and requests two pages
+with ten assets each (--pages, --assets), one request after the other on one connection, since no
+browser pipelines; it thinks between pages. A page counts if all of it comes within PATIENCE_S. One
+visitor in a hundred hardly reads, and one sends half a request.
 
-What a server can do is measured first, with httpbench in closed loop. What the machine can do is what the best server
-can, or --rate, in pages a second: the same crowd for all. A server also has a run at its own KNEE, a share of what it
-can do, for the latency with which it serves when it is well. Each run has a fresh server; its first WARM_UP_S do not count,
-as nobody has lost patience yet. Kernel memory is of the whole machine, less what was used before. On a noisy machine the
-peak, the best of five measurements, needs seconds: in measurements of two seconds goodput at 4 was 85 to 100 % of it, in
-such of ten twice 99 %.
+First the capacity of each server is measured, with httpbench in closed loop. The capacity of the
+machine is that of the best server, or --rate, in pages a second, so that the crowd is the same for
+all. A server also has a run at KNEE times its own capacity, for its latency when it is not
+overloaded. Each run has a new server. Its first WARM_UP_S do not count, since nobody has lost
+patience yet. Kernel memory is that of the whole machine, minus what was used before. On a noisy
+machine the peak, the best of five measurements, needs longer runs: with two seconds, goodput at 4
+was 85 to 100 % of it, with ten seconds 99 %, twice.
 
-DIR/slashdot.tsv has a row for each run, DIR/slashdot-seconds.tsv for each second; the curves are DIR/slashdot-*.svg. The
-clients must not be the limit: a server that had a core of its own would do as much as clients on another can ask for once,
-but not four times. So it gets a part of one, and does not pay for what the kernel does for the clients (smaller.py). A run in
-which they were late all the same is marked: it says nothing of the server. "make slashdot".
+DIR/slashdot.tsv has a row for each run, DIR/slashdot-seconds.tsv for each second;
+DIR/slashdot-*.svg are the curves. The clients must not be the limit: clients on one core can
+request as much as a server on another can do, but not four times as much. So the server gets a part
+of a core, and does not pay for what the kernel does for the clients (smaller.py). A run in which
+the clients were late nevertheless is marked, as its result says nothing about the server. "make
+slashdot".
 """
 
 import argparse
@@ -44,7 +49,7 @@ KNEE = 0.8
 THINK_S, PATIENCE_S = 1, 3
 HOSTILE_PERCENT = 1  # of each kind
 CLOSED_LOOP_S = 2
-THREADS = 2  # of the crowd, at least: each has a table of descriptors
+THREADS = 2  # of the crowd, at least; each has its own table of descriptors
 SHARE = 0.25  # of each of its cores
 WARM_UP_S = 5
 MB = 1e6
@@ -59,7 +64,7 @@ def fail(text):
 
 
 class Visit:
-    """What a visitor asks for: so many pages, each with so many assets."""
+    """The requests of a visitor: a number of pages, each with a number of assets."""
 
     def __init__(self, pages, assets):
         self.pages, self.files = pages, {"page": PAGE} | {f"asset{n}": length for n, length in enumerate(ASSETS[:assets])}
@@ -69,13 +74,14 @@ class Visit:
 
 
 def kernel_memory():
-    """Bytes of TCP buffers, and of the kernel's objects."""
+    """Returns the bytes of TCP buffers, and of the kernel's objects."""
     slab = int(Path("/proc/meminfo").read_text().split("Slab:")[1].split()[0])
     return {"tcp": tcp_memory(), "slab": slab * KB}
 
 
 class Place:
-    """Where servers run, a part of some cores, each server with a worker on each of these; and what they are asked for."""
+    """The place where servers run: a share of some cores, with a worker on each; and the visit that
+    is made."""
 
     def __init__(self, servers, share, visit):
         self.servers, self.share, self.visit, self.threads = servers, share, visit, max(THREADS, len(os.sched_getaffinity(0)))
@@ -89,7 +95,8 @@ class Place:
 
 
 def capacity(place, name):
-    """Pages a second with 64 clients, each of which asks again as soon as it is answered."""
+    """Returns the pages a second with 64 clients, each of which makes a request as soon as the
+    previous one is answered."""
     server, directory = place.start(name), place.servers.directory
     output, listed = directory / "result.json", directory / "urls"
     urls = place.visit.urls(server)
@@ -112,7 +119,7 @@ def crowd_command(place, server, pages, seconds):
 
 
 class Reader:
-    """Reads what crowd prints, and looks at the server's memory each second."""
+    """Reads the output of crowd, and samples the server's memory each second."""
 
     def __init__(self, name, load, server, before):
         self.name, self.load, self.server, self.before = name, load, server, before
@@ -132,7 +139,7 @@ class Reader:
             self.seconds.append(dict(zip(self.heads, words)) | self.memory() | {"server": self.name, "load": self.load})
 
     def result(self, pages, seconds, server_cpu):
-        """A row of COLUMNS; memory and connections at their most, failures a second."""
+        """Returns a row of COLUMNS; memory and connections are maxima, failures are per second."""
         most = {key: max(float(row[key]) for row in self.seconds) for key in ("open", "resident", "tcp", "slab")}
         rates = {key: int(self.total[key]) / seconds for key in ("refused", "cut", "late", "failed")}
         row = {"server": self.name, "load": self.load, "offered": pages, "server_cpu": server_cpu / (seconds + WARM_UP_S),
@@ -142,7 +149,7 @@ class Reader:
 
 
 def run(place, name, load, pages, seconds):
-    """Runs a crowd. Returns its row, and one for each of its seconds."""
+    """Runs a crowd. Returns its row, and a row for each second."""
     before = kernel_memory()
     server = place.start(name)
     reader = Reader(name, load, server, before)
@@ -183,7 +190,8 @@ def print_row(row):
 
 
 def means(rows, key, by):
-    """{value of BY: mean of KEY in the rows that have it}; nan if one of these has no number."""
+    """Returns {value of by: mean of key in the rows that have it}; nan if one of them has no
+    number."""
     values = {}
     for row in rows:
         values.setdefault(row[by], []).append(number(row[key]))
@@ -191,7 +199,7 @@ def means(rows, key, by):
 
 
 def print_shape(rows):
-    """How each server holds what it can do."""
+    """Prints how each server does under overload, compared to its best."""
     print(f"\n{'at 4':10}{'goodput':>9}{'of its peak':>13}{'p99 ms':>8}{'of that at its knee':>21}{'resident, of 1':>16}")
     for name in dict.fromkeys(row["server"] for row in rows):
         goodput, p99, resident = (means(rows_of(rows, server=name), key, "load") for key in ("goodput", "p99_ms", "resident"))

@@ -1,7 +1,7 @@
 """Makes the disk of a directory slow for some processes, by control groups.
 
-Linux alone, as root; version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst) and 2 (cgroup-v2.rst) of
-control groups.
+Linux only, as root; with version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst) or 2
+(cgroup-v2.rst) of control groups.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def disk_of(directory):
-    """Major and minor number of the whole disk, as "254:0"."""
+    """Returns the major and minor number of the whole disk, as "254:0"."""
     device = os.stat(directory).st_dev
     path = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
     if (path / "partition").exists():
@@ -21,12 +21,12 @@ def disk_of(directory):
 
 
 class NoSlowDisk(Exception):
-    """This machine cannot limit a disk; the text says why."""
+    """This machine cannot limit a disk; the text is the reason."""
 
 
 class SlowDisk:
-    """A group of processes that read bytes_s of the directory's disk a second at most; for "with". Raises NoSlowDisk.
-    Its processes must have ended by the end."""
+    """A group of processes that may read at most bytes_s a second from the directory's disk; for
+    "with". Raises NoSlowDisk. Its processes must have ended by the end."""
 
     def __init__(self, directory, bytes_s):
         one = (CGROUPS / "blkio").is_dir()

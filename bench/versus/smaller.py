@@ -1,9 +1,10 @@
-"""Makes a server small beside its clients, on one machine (Linux, root), so that they are not the limit.
+"""Makes a server small compared to its clients, on the same machine (Linux, root), so that they are
+not the limit.
 
     with smaller.Share(0.25) as share, smaller.steered_loopback({1}):
         share.add(server.processes())
 
-What is not allowed is said in a line on stderr, and the measurement goes on without it.
+If something is not allowed, a line on stderr says so, and the measurement continues without it.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ def complain(what, error):
 
 
 class Share:
-    """A group of processes that get so many processors together (cgroups(7), version 1 or 2)."""
+    """A group of processes that share that many processors (cgroups(7), version 1 or 2)."""
 
     def __init__(self, processors):
         self.quota_us, self.group = round(processors * PERIOD_US), None
@@ -62,8 +63,9 @@ class Share:
 
 @contextlib.contextmanager
 def steered_loopback(cores):
-    """What comes over the loopback interface is received by these cores, as if it came from another machine: otherwise
-    each side pays for what the kernel does for the other one, when it sends."""
+    """Makes these cores receive what arrives over the loopback interface, as if it came from
+    another machine. Otherwise each side pays, when it sends, for what the kernel does for the
+    other."""
     before = None
     try:
         before = LOOPBACK.read_text()

@@ -1,16 +1,18 @@
-"""Compares gatling with other servers and with the smallest programs that can answer a request.
+"""Compares gatling with other servers, and with the smallest programs that can answer a request.
 
     versus.py BUILD [--only CASE,...] [--servers NAME,...] [--rounds N] [--seconds N] [--out DIR]
 
-Each server is configured for static files as well as its manual allows (servers.py) and has the first core; httpbench,
-or h2load for HTTP/2, has the other. They take turns, A B C A B C, because a machine's speed changes over time: the
-ratios are more reliable than the figures. DIR/versus.tsv has the requests a second, the server's processor time a
-request (of the scheduler's accounting), that of all cores (whoever used them) and the percentiles of each round; medians
-with the least and the most are printed and plotted, and a table of all cases at the end. Of 10 MB the time of all cores
-is printed, too: segments are sent by the core of the server, or by that of the client as its acknowledgements come in,
-so that a server that is slower may seem to cost less. Before a case each server's answers are fetched and compared;
-during it httpbench checks the status and the length or the bytes of every one, h2load the status, and the length of all
-together. TLS is always TLS 1.3 with the suite SUITE, the only one that is offered, and X25519. "make versus".
+Each server is configured for static files as well as its manual allows (servers.py), and has the
+first core; httpbench, or h2load for HTTP/2, has the other. They take turns, A B C A B C, because
+the speed of a machine changes over time: the ratios are more reliable than the figures.
+DIR/versus.tsv has, for each round, the requests a second, the server's processor time for a request
+(as the scheduler counts it), that of all cores (whoever used them), and the percentiles. Medians,
+with minimum and maximum, are printed and plotted, and a table of all cases at the end. For 10 MB
+the time of all cores is printed, too: segments are sent by the server's core, or by the client's
+when acknowledgements arrive, so that a slower server may seem to cost less. Before a case, each
+server's answers are fetched and compared. During it, httpbench checks the status and the length or
+content of every answer, h2load the status and the total length. TLS is always TLS 1.3 with X25519
+and SUITE, the only suite that is offered. "make versus".
 """
 
 import argparse
@@ -47,15 +49,15 @@ CORE_CONNECTIONS = 64
 IDLE, IDLE_TLS = 15_000, 1000
 MIX_FILES = 1000
 MISSING_NAMES = 10_000
-MANY_FILES, MANY_PER_DIRECTORY, MANY_BYTES = 40_000, 50, 16 * KB  # more than any cache of contents here
-COLD_FILES, COLD_AHEAD_S = 8, 3  # a file lasts so much longer than a run at LINK_BYTES_S
+MANY_FILES, MANY_PER_DIRECTORY, MANY_BYTES = 40_000, 50, 16 * KB  # more than any cache here holds
+COLD_FILES, COLD_AHEAD_S = 8, 3  # a file lasts this much longer than a run at LINK_BYTES_S
 LINK_BYTES_S, LINK_HZ = 25_000_000, 1000  # of each download: 200 Mbit/s
-SLOW_BYTES_S = 100_000_000  # of the slow disk: all downloads together wait for it
-SECONDS = 0.25  # of a run
-ROUNDS_MOST = {"caddy": 3, "uring": 3}  # for these: one is far behind, the other is gatling once more
+SLOW_BYTES_S = 100_000_000  # of the slow disk: all downloads together are limited by it
+SECONDS = 0.25  # length of a run
+ROUNDS_MOST = {"caddy": 3, "uring": 3}  # of these: one is far behind, the other is gatling again
 HOLD_S, HOLD_BATCH, HOUR_S = 5, 100, 3600
-PATIENCE_S, ATTEMPTS = 30, 3  # a generator that has not ended so long after its time (h2load, now and then) is started again
-SOURCES = "127.0.7.0/28"  # addresses of the clients: more ports
+PATIENCE_S, ATTEMPTS = 30, 3  # a generator that has not ended this long after its time (h2load, sometimes) is started again
+SOURCES = "127.0.7.0/28"  # addresses of the clients, so that there are more ports
 HOT_RATE = 5000  # requests a second beside the downloads, in open loop
 SUITE = "TLS_AES_128_GCM_SHA256"
 NEEDED = {"http": [], "https": ["openssl"], "h2": ["openssl", "h2load", "curl"], "h2c": ["h2load", "curl"]}
@@ -65,22 +67,23 @@ KEPT = (*MEASURES, "all_us", "failed", "verdict")
 
 @dataclass
 class Case:
-    """A kind of load over one of servers.PROTOCOLS; load has options of h2load for HTTP/2, else of httpbench. With extra a
-    second instance of each server is measured that differs from the first: it has "idle" connections, two "workers",
-    "downloads" of cold files, or "slow downloads", of files on a slow disk."""
+    """A kind of load over one of servers.PROTOCOLS. load: options of h2load for HTTP/2, otherwise
+    of httpbench. extra: measures a second instance of each server that differs from the first. It
+    has "idle" connections, two "workers", "downloads" of cold files, or "slow downloads" of files
+    on a slow disk."""
 
     key: str
     title: str
     path: str = "/1k"
     load: list = field(default_factory=lambda: ["-c", CORE_CONNECTIONS])
-    once: bool = False  # a connection for each request
+    once: bool = False  # each request has its own connection
     status: int = 200
     yardsticks: bool = False
     workers: int = 1
     extra: str = ""
     idle: int = 0  # connections
-    seconds: float = 1  # of a run, in units of --seconds; 0: there is no load
-    warm_s: float = 0  # of a run before those that count
+    seconds: float = 1  # length of a run, in units of --seconds; 0: there is no load
+    warm_s: float = 0  # length of a run before those that count
     rounds: int = 1000  # at most
     protocol: str = "http"
 
@@ -137,7 +140,7 @@ def make_files(servers, keys, seconds):
         servers.add_file(name, length)
     sizes = random.Random(1)
     if "mix" in keys:
-        for n in range(MIX_FILES):  # as those of web pages: median 8 KB, most between 1 and 64 KB
+        for n in range(MIX_FILES):  # like web pages: median 8 KB, most between 1 and 64 KB
             servers.add_file(f"mix/{n}", min(int(sizes.lognormvariate(9, 1.3)), 1 << 20))
     if "many" in keys:
         for n in range(MANY_FILES):
@@ -173,7 +176,7 @@ ANY_CERTIFICATE.verify_mode = ssl.CERT_NONE
 
 
 def fetch_http2(server, path):
-    """With curl: http.client knows no HTTP/2."""
+    """Fetches with curl, since http.client does not support HTTP/2."""
     how = "--http2" if server.protocol == "h2" else "--http2-prior-knowledge"
     done = subprocess.run(["curl", "-sSik", "--noproxy", "*", "-m", "10", how, server.url(path)], capture_output=True)
     head, _, body = done.stdout.partition(b"\r\n\r\n")
@@ -202,7 +205,8 @@ def headers_of(case, server):
 
 
 def check_answers(servers, case, server):
-    """Compares the server's answers with the files, and fills its caches. Of more paths it takes MIX_FILES."""
+    """Compares the server's answers with the files, and fills its caches. Takes at most MIX_FILES
+    paths."""
     method = "HEAD" if "HEAD" in case.load else "GET"
     for path in paths_of(case)[:MIX_FILES]:
         status, headers, body = fetch(server, method, path, headers_of(case, server))
@@ -219,7 +223,7 @@ def check_answers(servers, case, server):
 
 
 def generate(servers, case, words, seconds):
-    """Runs a load generator for so long on its core; it offers SUITE alone. Returns its output."""
+    """Runs a load generator for that long on its core; it only offers SUITE. Returns its output."""
     suite = servers.directory / "openssl.cnf"
     suite.write_text(f"openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\nCiphersuites = {SUITE}\n")
     cores = servers.cores[1:] if case.workers == 1 and case.extra != "workers" else servers.cores
@@ -235,7 +239,7 @@ def generate(servers, case, words, seconds):
 
 def run_h2load(servers, case, server, seconds):
     log = servers.directory / "result.log"
-    log.unlink(missing_ok=True)  # it would be appended to
+    log.unlink(missing_ok=True)  # otherwise it would be appended to
     words = ["h2load", *case.load, "-D", f"{seconds * case.seconds * 1000:.0f}ms", "--tls13-ciphers", SUITE, "--log-file", log]
     text = generate(servers, case, [*words, server.url(case.path)], seconds * case.seconds)
     try:
@@ -279,7 +283,8 @@ def run_httpbench(servers, case, server, seconds):
 
 
 def busy_s(cores):
-    """Seconds in which these cores were not idle, ever (proc_stat(5): user, nice, system, irq and softirq)."""
+    """Returns the seconds for which these cores have not been idle since the start (proc_stat(5):
+    user, nice, system, irq and softirq)."""
     names, ticks = {f"cpu{core}" for core in cores}, 0
     for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
         name, *fields = line.split()
@@ -310,7 +315,7 @@ def run(servers, case, server, seconds):
 
 
 def connection_to(server, number):
-    """A connection from an address that is shared by 5,000 of these numbers."""
+    """Returns a connection from an address; 5,000 of these numbers share one."""
     connection = bound_socket(f"127.0.2.{1 + number // 5000}")
     connection.settimeout(HOLD_S)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -319,7 +324,8 @@ def connection_to(server, number):
 
 
 def hold(server, count):
-    """Connections that have each had an answer; fewer than count if the server takes no more."""
+    """Returns connections that have each had an answer; fewer than count if the server takes no
+    more."""
     held = []
     with contextlib.suppress(OSError):
         while len(held) < count:
@@ -336,7 +342,8 @@ def hold(server, count):
 
 @contextlib.contextmanager
 def idle_connections(server, count):
-    """Held by a process of its own. Yields a function that waits until they are open and returns how many they are."""
+    """Holds connections in another process. Yields a function that waits until they are open, and
+    returns how many there are."""
 
     def hold_for_long():
         held = hold(server, count)
@@ -350,7 +357,8 @@ def idle_connections(server, count):
 
 
 def download(servers, server):
-    """Each of the cold files at the rate of a link. Runs when the load leaves its core idle."""
+    """Downloads each of the cold files at the rate of a link. Runs when the load leaves its core
+    idle."""
     os.sched_setaffinity(0, servers.cores[1:] or servers.cores)
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     buffer = bytearray(LINK_BYTES_S // LINK_HZ)
@@ -377,7 +385,7 @@ def cold_downloads(servers, server):
 
 
 def downloads_of(servers, case, server, name):
-    """What goes on beside a run: the cold downloads of the instance that has them."""
+    """Returns a context for a run: the cold downloads, for the instance that has them."""
     cold = "downloads" in case.extra and name == server.name
     return cold_downloads(servers, server) if cold else contextlib.nullcontext()
 
@@ -386,7 +394,8 @@ def downloads_of(servers, case, server, name):
 
 
 class Results:
-    """results[case key][server name][measure], one of KEPT: a list, a value a round; see without()."""
+    """results[case key][server name][measure], one of KEPT: a list with a value for each round; see
+    without()."""
 
     def __init__(self):
         self.cases = {}
@@ -403,7 +412,7 @@ class Results:
         return statistics.median(self.cases[key][name][measure])
 
     def ratio(self, key, name, other, measure="cpu_us"):
-        """The median of the ratios of one round."""
+        """Returns the median of the ratios in each round."""
         a, b = (self.cases[key][server][measure] for server in (name, other))
         return statistics.median(x / y for x, y in zip(a, b))
 
@@ -416,7 +425,7 @@ def without(name):
 
 
 def run_case(servers, case, names, arguments, results):
-    instances, short = [], set()  # servers with the names of their results; names of those that do not hold the idle connections
+    instances, short = [], set()  # servers with the names of their results; names of those that do not hold all idle connections
     with contextlib.ExitStack() as beside:
         if case.extra == "slow downloads":
             disk = beside.enter_context(SlowDisk(servers.root, SLOW_BYTES_S))
@@ -429,7 +438,7 @@ def run_case(servers, case, names, arguments, results):
             instances.append((servers.start(name, 2 if case.extra == "workers" else case.workers, **options), name))
         for server, _ in instances:
             beside.callback(servers.stop, server)
-        opening = []  # all at the same time: each server waits for its client most of the time
+        opening = []  # all at the same time, since each server mostly waits for its client
         for server, name in instances:
             check_answers(servers, case, server)
             if case.warm_s:
@@ -456,7 +465,7 @@ def run_case(servers, case, names, arguments, results):
 
 
 def profile(servers, case, instances, arguments):
-    """Keeps the stacks of each server, of one more run."""
+    """Keeps the stacks of each server, from an additional run."""
     for server, name in instances:
         try:
             folded = arguments.out / f"{case.key}-{name}.folded"
@@ -480,7 +489,7 @@ def print_case(case, results):
 
 
 def print_table(results):
-    """Each case and server that was measured, in one table."""
+    """Prints each case and server that was measured, in one table."""
     names = list(dict.fromkeys(n for kept in results.cases.values() for n in kept if not n.endswith(WITHOUT) and n != "gatling"))
     if not names:
         return
@@ -495,7 +504,8 @@ def print_table(results):
 
 
 def claims(results, peers):
-    """The claims: functions that return a text, the figure and the limit, or fail if it was not measured."""
+    """Yields the claims: functions that return a text, the figure and the limit, or fail if it was
+    not measured."""
     r = results
 
     def best(key, measure="cpu_us"):
@@ -596,7 +606,7 @@ def main():
     write_tsv(arguments.out / "versus.tsv", results)
     if can_draw("versus"):
         plot(arguments.out, results, CASE)
-    sys.exit(1 if results.failed else 0)  # failures of the other servers do not count
+    sys.exit(1 if results.failed else 0)  # failures of other servers do not count
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Measures what idle WebSockets cost: resident bytes of the server for each, both sides together.
+"""Measures the server's resident bytes for each idle WebSocket, both of its connections together.
 
     websockets.py BUILD [--count N]
 
-An application (a process of its own) changes the protocol and is silent; the clients send what a browser would. Half of a
-WebSocket is a connection to the application, of which a worker has a quarter of its descriptors: so there are four workers.
+An application (in its own process) switches protocols and is then silent; the clients send what a
+browser would. A WebSocket takes a connection to the application, and a worker allows a quarter of
+its descriptors for these: hence four workers.
 """
 
 import argparse
@@ -50,7 +51,8 @@ async def application(port):
 
 
 async def open_one(port, n):
-    """Clients have many addresses: one has not enough ports, nor would it be let in so often."""
+    """Opens a WebSocket. Clients have many addresses, since one has too few ports, and would be
+    limited."""
     source = (f"127.0.{1 + n // 200 % 250}.{1 + n % 200}", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=source)
     writer.write(HEAD.encode())
