@@ -19,7 +19,8 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/faults", "tests/bench", "bench", "bench/versus", "bench/suite")]
 
 
-# The names of tests that are to be alone end with it: a scheduler of pytest-xdist knows names only.
+# Tests that must run alone have names that end with this: a scheduler of pytest-xdist only knows
+# names.
 ALONE = "@alone"
 # Files whose tests take long, and share nothing unless their parameters are the same.
 SPLIT = ("test_kernel_tls.py", "test_make.py")
@@ -41,15 +42,16 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "decided: of the wire, about what is answered, not how it travels: not with each mechanism")
     config.addinivalue_line("markers", "moving: of the wire, about how content moves: not with all ways to wait")
     config.addinivalue_line("markers", "alone: measures: no other test runs meanwhile, and it may be noise three times")
-    # what is served has to be readable for everybody, also below pytest's private directory
+    # served files must be readable for everybody, even below pytest's private directory
     os.umask(0o022)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Puts the tests of one file and one build next to each other: they share a server, which ends where another build
-    begins. pytest itself mixes the builds. First come those of no certain build, some of which take minutes; last those that
-    are to be alone: all others would wait for each of them."""
+    """Orders tests so that those of one file and one build are next to each other, since they share
+    a server, which ends where another build begins; pytest itself mixes the builds. Tests without a
+    build come first, since some take minutes; those that run alone come last, as all others would
+    wait for each of them."""
 
     def place(item):
         build = place_of_build(item)
@@ -59,13 +61,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("alone") and "PYTEST_XDIST_WORKER" in os.environ:
             item._nodeid += ALONE  # pylint: disable=protected-access
-        if item.get_closest_marker("alone") or item.path.parent.name == "bench":  # that is about time, too
+        if item.get_closest_marker("alone") or item.path.parent.name == "bench":  # time matters there, too
             item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Gives the tests of one file and one build to one process, which sets up what they share once."""
+    """Assigns the tests of one file and one build to one process, which sets up once what they
+    share."""
     from xdist.scheduler import LoadScopeScheduling  # pylint: disable=import-outside-toplevel
 
     class ByFileAndBuild(LoadScopeScheduling):
@@ -88,7 +91,8 @@ def locked(name, how):
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
-    """Who is to be alone closes the door, waits until all others are out, and nobody comes in."""
+    """A test that runs alone closes the door, and waits until all others are out; none may enter
+    meanwhile."""
     with contextlib.ExitStack() as out:
         with contextlib.ExitStack() as door:
             door.enter_context(locked("door", fcntl.LOCK_EX))
@@ -109,7 +113,8 @@ class OverTls(PosixPath):
 
 @functools.cache
 def builds(config):
-    """The builds by their names. Each is one object: with another that is equal, pytest would start the servers again."""
+    """Returns the builds by name. Each is a single object; for an equal but different one, pytest
+    would start the servers again."""
     pairs = (item.split("=", 1) for item in config.getoption("builds").split(",") if item)
     return {name: (OverTls if name == "tls" else PosixPath)(TOP / path) for name, path in pairs}
 
@@ -140,9 +145,10 @@ def pytest_generate_tests(metafunc):
 
 
 def unit_programs(named):
-    """Returns the unit tests of the builds, {BUILD-NAME: (path, twin)}. Programs that do not use io/ are the same in several
-    builds: the first one runs, and is the twin of the others. Under the thread sanitizer, which finds nothing in a single
-    thread, there are those that start threads."""
+    """Returns the unit tests of the builds, {BUILD-NAME: (path, twin)}. Programs that do not use
+    io/ are the same in several builds: the first one runs, and is the twin of the others. For the
+    thread sanitizer, which finds nothing in a single thread, only programs that start threads are
+    included."""
     programs = {}
     for build, path in named.items():
         for program in sorted((path / "tests").glob("test_*")):
@@ -161,7 +167,7 @@ def plain(request):
 
 @pytest.fixture(scope="session")
 def first_build(request):
-    """With the sanitizers, for what does not depend on the mechanism."""
+    """Returns the first build, with the sanitizers, for what does not depend on the mechanism."""
     return next(iter(builds(request.config).values()))
 
 

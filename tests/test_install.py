@@ -1,4 +1,4 @@
-"""What "make install" puts where, and whether a service manager can run it."""
+"""What "make install" installs, and whether a service manager can run it."""
 
 import hashlib
 import json
@@ -41,7 +41,7 @@ def test_uninstall_removes_all_that_install_has_put_there(plain, tmp_path):
     found = files(tmp_path)
     assert {"usr/bin/gatling", "usr/bin/gatling-hold", "usr/share/man/man8/gatling.8", "usr/share/man/man7/gatling-machine.7",
             "usr/lib/systemd/system/gatling.service", "etc/logrotate.d/gatling", "etc/default/gatling"} <= set(found)  # fmt: skip
-    # a name that says nothing of gatling, or of HTTP connections, may be another package's
+    # a name that mentions neither gatling nor HTTP connections may be another package's
     assert [name for name in found if re.fullmatch("usr/bin/.*", name) and not re.search("gatling|httpbench|connbench", name)] == []
     make(plain, "uninstall", "/usr", tmp_path)
     assert files(tmp_path) == []
@@ -131,9 +131,9 @@ def test_the_service_is_confined(installed):
 
 
 def allowed_calls(unit):
-    """The names of the system calls that a unit allows."""
+    """Returns the names of the system calls that a unit allows."""
     names = re.search(r"^SystemCallFilter=(.*)$", unit.read_text(), re.MULTILINE).group(1).split()
-    for name in names:  # grows
+    for name in names:  # grows in the loop
         if name.startswith("@"):
             said = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager", name], capture_output=True, text=True, check=True).stdout
             names += re.findall(r"^ +([a-z@][\w@-]*)$", said, re.MULTILINE)
@@ -157,7 +157,7 @@ def test_the_service_may_do_what_the_server_does(installed, tmp_path):
                 eventually((tmp_path / "log").exists)
         process.wait(20)
     root.remove()
-    # it began as root, which the service does not
+    # it started as root, unlike the service
     of_root = {"chroot", "setgroups", "setuid", "setgid", "capset"}
     made = set(re.findall(r"^\d+ +(\w+)\(", trace.read_text(), re.MULTILINE)) - of_root
     assert len(made) > 40 and made - allowed_calls(installed / "lib/systemd/system/gatling.service") == set()
@@ -168,7 +168,7 @@ def test_the_service_may_do_what_the_server_does(installed, tmp_path):
 
 @pytest.fixture(scope="module")
 def image(plain):
-    """The configuration of the image, and a tar of its files."""
+    """Returns the configuration of the image, and a tar of its files."""
     build = f"{plain}/image"
     made = subprocess.run(["make", "-s", "oci", f"BUILD={build}", f"OBJECTS={plain}/obj"], cwd=TOP, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr

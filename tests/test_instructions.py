@@ -1,4 +1,4 @@
-"""What a request costs does not grow unseen."""
+"""The cost of a request does not grow unnoticed."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-"""The order of the rooms: a file includes files of its own room and of those below it, and no two files include each
-other, however many lie between."""
+"""The order of the rooms: a file includes files of its own room and of those below it, and no two
+files include each other, directly or indirectly."""
 
 import collections
 import re
@@ -10,7 +10,7 @@ import pytest
 
 TOP = Path(__file__).resolve().parent.parent
 
-# From the top. Rooms in one row do not know each other.
+# From the top. Rooms in one row do not include each other.
 SERVER = [
     ["gatling"],
     ["gatling/options"],
@@ -36,7 +36,7 @@ BENCH = [
     ["bench"],
     ["io"],
 ]
-FILES_MAX = 25  # in a room, of which a build needs no more
+FILES_MAX = 25  # in a room, as far as a build needs them
 ALTERNATIVES = re.compile(r"io/(epoll|kqueue|poll|sigio|uring|sendfile-\w+)\.c")  # a build takes one or two
 
 
@@ -56,12 +56,13 @@ def room(source):
 
 
 def module(source):
-    """A .c file and its header are one: who includes the header calls what is in the other."""
+    """Returns the module of a file. A .c file and its header are one: whoever includes the header
+    calls the other."""
     return str(source.relative_to(TOP).with_suffix(""))
 
 
 def circles(folders):
-    """Each circle of modules, as the modules on it."""
+    """Returns each circle of modules, as the modules on it."""
     arrows = {}
     for source in sources(*folders):
         arrows.setdefault(module(source), set()).update(module(other) for other in included(source))

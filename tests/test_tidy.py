@@ -1,4 +1,4 @@
-"""Files that clang-tidy found nothing in are not looked at again: .ci/tidy."""
+"""Files in which clang-tidy found nothing are not checked again: .ci/tidy."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ CHECKS = "Checks: '-*,bugprone-*'\nWarningsAsErrors: '*'\nHeaderFilterRegex: '.*
 
 
 class Checkout:
-    """One file and its header; clang-tidy writes a line whenever it is asked about it."""
+    """A file and its header; clang-tidy writes a line whenever it is run."""
 
     def __init__(self, directory):
         self.path, self.asked = directory / "checkout", directory / "asked"
@@ -35,7 +35,7 @@ class Checkout:
             (self.path / name).write_text(text)
 
     def tidy(self, *flags):
-        """Whether nothing is wrong, and whether clang-tidy was asked."""
+        """Returns whether nothing was found, and whether clang-tidy was run."""
         before = self.asked.read_text() if self.asked.exists() else ""
         done = subprocess.run([TIDY, "lib/a.c", "-I.", *flags], cwd=self.path, env=self.environment, capture_output=True,
                               text=True, check=False)  # fmt: skip

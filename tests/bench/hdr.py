@@ -24,7 +24,8 @@ def empty():
 
 
 def percentile(histogram, percent):
-    """What at least so many samples do not exceed; the package rounds to the nearest sample."""
+    """Returns the value that at least this percentage of the samples does not exceed; the package
+    rounds to the nearest sample."""
     rank = math.ceil(round(percent * histogram.total_count / 100, 6))
     return histogram.get_value_at_percentile(100 * rank / histogram.total_count)
 

@@ -1,4 +1,5 @@
-"""An origin server of HTTP/2 that behaves as a test tells it to: clear text with prior knowledge, or over TLS."""
+"""An HTTP/2 origin server that behaves as a test tells it to: without TLS, with prior knowledge, or
+over TLS."""
 
 import socket
 import struct
@@ -9,7 +10,7 @@ from http2 import (ACK, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE,
 
 
 class Stream:
-    """A request: its fields, its content so far, and how it is answered."""
+    """A request: its fields, its content so far, and the ways to answer it."""
 
     def __init__(self, connection, number, fields, order):
         self.connection, self.number, self.fields, self.content = connection, number, fields, b""
@@ -57,7 +58,7 @@ class Http2Connection:
 
 
 class Http2Origin:
-    """behave(stream) is called for each request that is complete; settings: pairs of numbers."""
+    """Calls behave(stream) for each complete request; settings: pairs of numbers."""
 
     def __init__(self, behave=Stream.answer, settings=(), context=None):
         self.behave, self.settings, self.context = behave, settings, context

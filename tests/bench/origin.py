@@ -10,9 +10,10 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 
 class Origin:
-    """behave(connection, number, request) answers the request of that number (from 1 on, over all connections): it returns
-    the bytes to send, or None when it has done everything itself; then the connection is closed. With an ssl.SSLContext
-    it speaks TLS. accepted(connection) is told first."""
+    """behave(connection, number, request) answers the request with that number, counted from 1 over
+    all connections. It returns the bytes to send, or None if it has done everything itself; then
+    the connection is closed. With an ssl.SSLContext the server speaks TLS. accepted(connection) is
+    called first."""
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class Origin:
         self.refuse()
 
     def refuse(self):
-        """Nobody listens any more."""
+        """Stops listening."""
         if self.listener.fileno() != -1:
             self.listener.shutdown(socket.SHUT_RDWR)
             self.listener.close()
@@ -92,7 +93,7 @@ def reset(connection):
 
 
 def certificate(directory, name, alternative):
-    """A new self-signed one: the path of a file that has its key, too."""
+    """Makes a self-signed certificate. Returns the path of a file that holds it and its key."""
     path = directory / f"{name}.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path,

@@ -5,7 +5,8 @@ import subprocess
 
 
 def httpbench(build, *arguments, status=0, tmp_path=None, **options):
-    """Its JSON, or without tmp_path the completed process. options: of subprocess.run()."""
+    """Returns its JSON or, without tmp_path, the completed process. options: for
+    subprocess.run()."""
     command = [build / "bench" / "httpbench", *map(str, arguments)]
     if tmp_path:
         command += ["--json", tmp_path / "json"]

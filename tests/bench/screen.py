@@ -1,10 +1,11 @@
-"""What a person sees who runs a program on a terminal; run by an interpreter that has the package pyte.
+"""Shows what a person sees who runs a program on a terminal; run by an interpreter that has the
+package pyte.
 
 screen.py COLUMNS ROWS [--interrupt-after TEXT | --interrupt-twice-after TEXT] COMMAND...
 
-Prints JSON: the exit status; for each screen that the program took (the alternate one of xterm) its lines as they were
-last; and what it wrote besides, before and after. --interrupt-after presses Ctrl-C when TEXT has been written;
---interrupt-twice-after does so again half a second later.
+Prints JSON: the exit status; the last lines of each screen that the program used (the alternate one
+of xterm); and the rest of its output, before and after. --interrupt-after presses Ctrl-C when TEXT
+has been written; --interrupt-twice-after does so again half a second later.
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""What the analysis says of curves whose law is known."""
+"""The analysis of curves whose law is known."""
 
 import analysis
 import numpy as np
@@ -9,7 +9,8 @@ N = np.arange(0, LAST, EVERY)
 
 
 def runs_of(law, noise=0.1, seed=1, runs=RUNS):
-    """Runs of a law under noise as clocks show it: a few percent, a level of each run's own, and spikes."""
+    """Returns runs of a law with noise like that of clocks: a few percent, a level of its own for
+    each run, and spikes."""
     rng = np.random.default_rng(seed)
     series = []
     for _ in range(runs):

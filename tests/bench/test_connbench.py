@@ -1,4 +1,5 @@
-"""connbench: samples where they should be, limits that are named, and data that stays valid up to them."""
+"""connbench: samples at the right places, limits that are named, and data that is valid up to
+them."""
 
 import os
 import re
@@ -25,7 +26,7 @@ def connbench(build, *arguments, status=0):
 
 
 def table(output):
-    """The header lines by their names, and the rows."""
+    """Returns the header lines by name, and the rows."""
     header = dict(line[2:].split("\t", 1) for line in output.splitlines() if line.startswith("# "))
     rows = [line.split("\t") for line in output.splitlines() if not line.startswith("#")]
     assert header["open"].split("\t") == COLUMNS[1:] and all(len(row) == len(COLUMNS) for row in rows)
@@ -83,7 +84,7 @@ def test_thirty_thousand_connections(plain, server):
 
 
 def test_the_connections_of_samples_count_as_those_of_an_address(build, server):
-    """Few are open at the same time, but a port stays in use after a sample."""
+    """Few are open at the same time, but the port of a sample remains in use after it."""
     url = f"http://127.0.0.1:{server.port}/k"
     for samples, source in ((5, "-"), (1000, "127.0.1.0/24")):
         with subprocess.Popen([build / "bench" / "connbench", "-n", "200", "-s", str(samples), url], stdout=subprocess.PIPE,
@@ -100,7 +101,8 @@ def test_what_the_open_connections_are_doing(build):
             requests.append(request)
         return OK
 
-    # 100 to warm up, and a sample at 0 and at 5; then one on an idle connection, and what the kind says
+    # 100 to warm up, and a sample at 0 and at 5; then one on an idle connection, and those of the
+    # kind
     for idle, expected in (("silent", 103), ("half", 103), ("answered", 108)):
         requests.clear()
         with Origin(behave) as origin:
@@ -157,8 +159,8 @@ def test_bad_input_is_named_in_one_line(build, arguments, named):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_with_what_it_has(build, number):
-    """All its processes get the signal, as from a terminal. 100 requests are to warm up, a sample takes one or two, and a
-    connection one."""
+    """All its processes get the signal, as from a terminal. 100 requests warm up; a sample takes
+    one or two, and a connection one."""
     far = threading.Event()
     with Origin(lambda _, number, __: number > 300 and far.set() or OK) as origin:
         command = [build / "bench" / "connbench", "-n", "10000", "-i", "10", "-s", "1", origin.url]
@@ -173,7 +175,8 @@ def test_an_interrupted_run_ends_with_what_it_has(build, number):
 
 
 def test_who_waits_for_an_answer_is_interrupted_too_and_a_second_signal_ends_all(build):
-    """The server answers what is to warm up, and samples before there are connections, which get no answer."""
+    """The server answers the requests that warm up, and the samples before the first connection,
+    which gets no answer."""
     stalled = threading.Event()
     for first, status in ((50, 0), (101, 128 + signal.SIGTERM)):
         stalled.clear()
@@ -190,7 +193,7 @@ def test_who_waits_for_an_answer_is_interrupted_too_and_a_second_signal_ends_all
 
 @pytest.mark.parametrize("end", [reset, lambda _: None], ids=["resets", "closes"])
 def test_slow_readers_that_the_server_closes_do_not_count_as_open(build, end):
-    """100 requests are to warm up, and one is a sample; then all are of slow readers."""
+    """100 requests warm up, and one is a sample; all others are of slow readers."""
 
     def behave(connection, number, _):
         if number <= 101:
@@ -217,7 +220,8 @@ def test_a_run_that_nobody_reads_ends(build):
 
 @pytest.mark.parametrize("idle", ["silent", "answered", "half"])
 def test_connections_that_the_server_closes_do_not_count_as_open(build, idle):
-    """When the 120th comes it closes one that is held: the 100 before were to warm up, then there was a sample."""
+    """When the 120th connection comes, the server closes one that is held. The first 100 warmed up,
+    and one was a sample."""
     open_now, lock = [], threading.Lock()
 
     def accept(connection):
@@ -226,7 +230,7 @@ def test_connections_that_the_server_closes_do_not_count_as_open(build, idle):
             if len(open_now) == 120:
                 open_now[105].shutdown(socket.SHUT_RDWR)
 
-    with Origin(accepted=accept) as origin:  # it may be late: so there are many more
+    with Origin(accepted=accept) as origin:  # the server may be late, so there are many more
         done = connbench(build, "-n", 14_000, "-i", 1000, "-s", 1, "--idle", idle, origin.url, status=3)
     header, _ = table(done.stdout)
     assert re.match(r"the server: it closed a connection at \d+ connections: idle connection: ", header["limit"])

@@ -1,4 +1,4 @@
-"""crowd: pages that are counted as what became of them, from the moment at which they were due."""
+"""crowd: how pages end is counted, from the time at which they were due."""
 
 import contextlib
 import re
@@ -21,7 +21,8 @@ NOBODY_SERVED = (1, 3)
 
 
 def crowd(build, *arguments, status=(0, 3), **options):
-    """Its totals and its seconds. 3: the clients were late, as they may be beside other tests."""
+    """Returns the totals and the seconds. Status 3: the clients were late, as may happen beside
+    other tests."""
     done = subprocess.run([build / "bench" / "crowd", *map(str, arguments)], capture_output=True, text=True, timeout=60,
                           check=False, **options)  # fmt: skip
     assert done.returncode in status, done.stdout + done.stderr
@@ -41,7 +42,8 @@ def ended(totals):
 
 
 def seen(visitors, totals):
-    """Whether the server saw all of them, but for the last, who may have left before."""
+    """Returns whether the server saw all visitors, except the last ones, which may have left
+    before."""
     return int(totals["arrived"]) - 5 <= len(visitors) <= int(totals["arrived"])
 
 
@@ -92,7 +94,7 @@ def test_visitors_come_from_addresses_of_their_own(build):
 
 
 def once(answer):
-    """Sends this, if anything, and closes."""
+    """Sends the answer, if any, and closes."""
 
     def behave(connection, *_):
         connection.sendall(answer)
@@ -158,7 +160,7 @@ def test_why_nobody_was_served_is_said(build, behave, arguments, why):
 
 
 def test_a_crowd_that_was_served_is_no_error(build):
-    """One page was."""
+    """One page was answered."""
     with Origin(lambda _, number, __: OK if number == 1 else BUSY) as origin:
         crowd(build, "-R", 30, "-d", 1, origin.url)
 
@@ -216,7 +218,8 @@ def test_visitors_come_although_nobody_is_answered_and_their_wait_counts(build):
 
 
 def test_a_connection_closed_between_pages_is_opened_again(build):
-    """Without a word, at once or when the next page is asked for; and with one, after the page or in it."""
+    """The server closes silently, immediately or when the next page is requested; or it announces
+    it, after the page or in it."""
 
     def silently(connection, *_):
         connection.sendall(OK)
@@ -279,7 +282,7 @@ def test_a_slow_reader_asks_for_everything_and_hardly_reads(build):
     with Origin(behave) as origin:
         totals, _ = crowd(build, "-R", 10, "-d", 3, "--slow", 100, origin.url + "a", origin.url + "b")
     assert totals["pages"] == "0" and not ended(totals) and len(waited) > 10
-    assert 0 < sum(sent) < 4_000_000 * len(waited) and sum(waited) / len(waited) < 0.5  # it reads once in a second
+    assert 0 < sum(sent) < 4_000_000 * len(waited) and sum(waited) / len(waited) < 0.5  # it reads once a second
 
 
 def test_the_shares_of_hostile_visitors(build):
@@ -342,13 +345,14 @@ def test_a_client_without_processor_time_says_so(build):
 
 
 def test_the_lateness_of_the_client_counts_for_the_second_page_too(build):
-    """It stands still while a visitor thinks, beyond the end of that. The seed has two visitors arrive in time."""
+    """It is stopped while a visitor thinks, until after that. With this seed, two visitors arrive
+    in time."""
     asked = threading.Event()
     with Origin(lambda *_: asked.set() or OK) as origin:
         with subprocess.Popen([build / "bench" / "crowd", "-R", "0.1", "-d", "6", "-t", "1", "-p", "2", "--think", "1.5", origin.url],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # fmt: skip
             assert asked.wait(60)
-            time.sleep(0.2)  # its answer is read
+            time.sleep(0.2)  # its answer has been read
             process.send_signal(signal.SIGSTOP)
             time.sleep(2.5)
             process.send_signal(signal.SIGCONT)

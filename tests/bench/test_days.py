@@ -1,4 +1,5 @@
-"""Results by day: changes of a level are found, and where there is none none is named; old results are thinned out."""
+"""Results by day: changes of a level are found, and none where there is none; old results are
+thinned out."""
 
 import datetime
 import fcntl
@@ -17,7 +18,7 @@ FIRST = datetime.date(2026, 9, 1)
 
 
 def program(name):
-    """A program of the suite as a module."""
+    """Returns a program of the suite as a module."""
     loader = importlib.machinery.SourceFileLoader(name, str(SUITE / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)
@@ -130,7 +131,7 @@ def test_results_are_thinned_out_by_age():
     assert len(left) < 120 and set(every[:40]) <= left
     assert not superfluous(sorted(left), today)
     there = []
-    for day in range(3 * 365):  # as it goes on day by day
+    for day in range(3 * 365):  # one day after the other
         there.append(Path(f"alpha-6.1-{FIRST + datetime.timedelta(day)}"))
         gone = superfluous(there, FIRST + datetime.timedelta(day))
         there = [path for path in there if path not in gone]

@@ -67,7 +67,7 @@ def test_a_plot_has_a_panel_for_each_loss(tmp_path):
 
 
 def test_what_was_nothing_each_time_is_said_in_its_panel(tmp_path):
-    """A kernel may send so fast that nothing is ever seen queued, and a logarithm has no place for that."""
+    """A kernel may send so fast that nothing is ever found in its queue, and 0 has no logarithm."""
     rows = [{**example(0, loss), "queued": queued} for loss, queued in ((0, 0.0), (1, 0.15))]
     try:
         delay.plot(tmp_path, rows, SimpleNamespace(delays=[0]))
@@ -90,7 +90,7 @@ def test_a_request_takes_two_round_trips(plain, tmp_path):
 
 
 def test_the_kernel_that_runs_serves_too(plain, tmp_path):
-    """Where it has no netem, without a delay: in place of tc(8) is a program that does nothing."""
+    """Without netem, there is no delay: a program that does nothing replaces tc(8)."""
     if os.geteuid() != 0 or not shutil.which("ip"):
         pytest.skip("this takes root and ip(8)")
     shutil.copy(shutil.which("true"), tmp_path / "tc")

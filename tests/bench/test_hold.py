@@ -1,4 +1,4 @@
-"""hold: how many connections were answered, and why not all."""
+"""hold: how many connections were answered, and why not all of them."""
 
 import subprocess
 import time
@@ -9,7 +9,7 @@ from origin import NOT_FOUND, OK, Origin
 
 
 def hold(build, *arguments, status=0):
-    """Its row, or None, and what it says on stderr."""
+    """Returns its row or None, and its messages on stderr."""
     done = subprocess.run([build / "bench" / "hold", *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     heads, *rows = (line.split("\t") for line in done.stdout.splitlines()) if done.stdout else ([],)
@@ -35,7 +35,7 @@ def test_memory_of_a_process_that_is_not_there_is_refused(build):
 
 
 def test_a_process_that_has_ended_has_no_memory(build):
-    """The server of the pid ends when the fourth request comes: the first is to warm up."""
+    """The server's process ends when the fourth request comes; the first one warms up."""
     with subprocess.Popen(["sleep", "60"]) as sleeping:
 
         def behave(_, number, __):
@@ -50,7 +50,8 @@ def test_a_process_that_has_ended_has_no_memory(build):
 
 
 def test_what_is_closed_in_between_was_not_answered_again(build):
-    """The server closes the second of three after its answer; one connection was to warm up."""
+    """The server closes the second of three connections after its answer; one connection warmed
+    up."""
 
     def behave(connection, number, _):
         if number != 3:

@@ -1,4 +1,5 @@
-"""httpbench tells the truth: about servers that fail, stall and delay, and about what it was told to do."""
+"""httpbench reports the truth: about servers that fail, stall and delay, and about its own
+settings."""
 
 import contextlib
 import json
@@ -108,7 +109,8 @@ def test_answers_that_are_late_are_told_apart_exactly(build, tmp_path):
 
 
 def test_a_percentile_is_enough_for_as_many_as_it_says(build, tmp_path):
-    """Two of 160 are late: 99 % do not take as little as the others. One of 600 is 0.17 %, and the 99.9th percentile."""
+    """Two of 160 are late, so the 99th percentile is not as short as the others. One of 600 (0.17
+    %) shows in the 99.9th percentile."""
     late = [1, 2]
 
     def behave(_, number, __):
@@ -193,7 +195,7 @@ def test_what_begins_and_ends_a_run_is_no_load(plain, tmp_path):
 
 @contextlib.contextmanager
 def busy(processor, programs):
-    """So many programs that want all the time of that processor."""
+    """Runs programs that use that processor all the time."""
     command = [sys.executable, "-c", "print('runs', flush=True)\nwhile True: pass"]
     begun = [subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, {processor}))
              for _ in range(programs)]  # fmt: skip
@@ -345,7 +347,7 @@ def test_ipv6(build, tmp_path):
 
 
 def test_a_source_address_that_is_not_of_this_machine_is_named(build, tmp_path):
-    """Of :: to ::3 those up to ::1 are."""
+    """Of :: to ::3, only those up to ::1 are local."""
     with Origin(family=socket.AF_INET6, address=("::1", 0)) as origin:
         url = f"http://[::1]:{origin.listener.getsockname()[1]}/"
         done = httpbench(build, "-n", 30, "-c", 3, "--source", "::/126", "--json", tmp_path / "json", url, status=2)
@@ -364,7 +366,7 @@ def test_open_loop_sends_what_is_due_when_it_is_due(build, tmp_path):
 
 
 def test_as_many_requests_are_due_as_the_rate_and_the_duration_say(build, tmp_path):
-    """Also if the time between two is no whole number of nanoseconds."""
+    """Even if the interval between two is not a whole number of nanoseconds."""
     with Origin() as origin:
         for rate in (11, 13, 21, 26):
             result = httpbench(build, "-R", rate, "--arrival", "constant", "-d", 1, origin.url, tmp_path=tmp_path)
@@ -383,7 +385,7 @@ def test_what_nobody_answers_in_open_loop_is_not_forgotten(build, tmp_path):
 
 
 def median_ns(url, requests):
-    """Of the round trips of a plain client on one connection."""
+    """Returns the median of the round trips of a plain client on one connection."""
     host, port = re.match(r"http://([^:/]+):(\d+)", url).groups()
     found = []
     with socket.create_connection((host, int(port)), 10) as s:
@@ -405,7 +407,7 @@ def test_a_known_delay_is_measured(plain, tmp_path):
 
     with Origin(behave) as origin:
         result = httpbench(plain, "-n", 300, "-c", 1, origin.url, tmp_path=tmp_path)
-        seen = median_ns(origin.url, 100)  # by another client: on a busy host waking up takes its time, too
+        seen = median_ns(origin.url, 100)  # by another client, since waking up takes time on a busy host
         for duration in ("first_byte", "whole"):
             found = result["durations"][duration]["percentiles_ns"]["50"]
             assert 5e6 * 0.98 < found < max(5e6, seen) * 1.02
@@ -413,8 +415,9 @@ def test_a_known_delay_is_measured(plain, tmp_path):
 
 @pytest.mark.alone
 def test_a_stall_is_seen_by_all_whom_it_keeps_waiting(plain, tmp_path):
-    """All answers stall for 1 s in 5: of Poisson arrivals a fifth waits, evenly from 0 to 1 s. So 1 % waits longer than
-    0.95 s and a tenth longer than 0.5 s. In closed loop it is one request a connection."""
+    """All answers stall for 1 s in every 5. Of Poisson arrivals a fifth waits, evenly distributed
+    from 0 to 1 s, so 1 % waits longer than 0.95 s, and a tenth longer than 0.5 s. In closed loop it
+    is one request for each connection."""
     started = time.monotonic()
 
     def behave(*_):

@@ -1,4 +1,4 @@
-"""How a run of httpbench ends, and which time it is measured for."""
+"""How a run of httpbench ends, and the time for which it is measured."""
 
 import json
 import re

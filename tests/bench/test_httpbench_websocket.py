@@ -1,4 +1,5 @@
-"""httpbench --websocket: each message is sent once and its echo compared, and a server that breaks the rules is named."""
+"""httpbench --websocket: each message is sent once and its echo compared; violations of the
+protocol are named."""
 
 import base64
 import hashlib
@@ -21,7 +22,7 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
 
 
 def frame(opcode, content=b"", last=True, head=0, length=None):
-    """As a server makes it; head: bits that are set, too; length: that is claimed."""
+    """Makes a server's frame. head: further bits to set; length: the length that it claims."""
     n = len(content) if length is None else length
     size = bytes([n]) if n < 126 else b"\x7e" + struct.pack("!H", n) if n < 65536 else b"\x7f" + struct.pack("!Q", n)
     return bytes([opcode | (0x80 if last else 0) | head]) + size + content
@@ -38,7 +39,8 @@ def change(request):
 
 
 def messages(reader):
-    """Each frame of a client, as its opcode and content; the mask is checked, and that nothing is fragmented."""
+    """Yields each frame of a client as its opcode and content; checks that it is masked and not
+    fragmented."""
     while start := reader.read(2):
         assert start[0] & 0xF0 == 0x80 and start[1] & 0x80
         n = start[1] & 0x7F
@@ -54,8 +56,8 @@ def messages(reader):
 
 
 class Echo(Origin):
-    """Answers each message with answer(content, number), bytes; number counts from 1 on, over all connections. With None it
-    closes the connection. piece: bytes that are sent at a time."""
+    """Answers each message with the bytes of answer(content, number); number counts from 1, over
+    all connections. If that is None, closes the connection. piece: bytes to send at a time."""
 
     def __init__(self, answer=lambda content, number: frame(BINARY, content), change=change, piece=None, first=b"", **options):
         self.answer, self.change, self.piece, self.first = answer, change, piece, first
@@ -171,7 +173,7 @@ def test_fragments_with_a_ping_between_them_in_pieces_of_any_size(build, tmp_pat
 
 
 def test_a_ping_is_answered_in_open_loop_while_nothing_is_due(build, tmp_path):
-    """Of two messages a second: the pong does not wait for the next one."""
+    """Two messages a second are due: the pong does not wait for the next one."""
     at = {}
 
     class Timed(list):
@@ -245,7 +247,7 @@ def test_a_frame_that_is_wrong_is_named(build, name, piece):
         done = httpbench(build, "--websocket", "-n", 100, "-c", 2, origin.url, status=1)
         assert re.search(rf"^websocket  failed: .*{says}", done.stdout, re.MULTILINE)
         assert re.search(r"^failed     10: not_websocket 10$", done.stdout, re.MULTILINE) and "answered   90 " in done.stdout
-        if not piece:  # what the client does not read any more resets the connection
+        if not piece:  # input that the client no longer reads resets the connection
             origin.wait(10)
             assert origin.received.count((CLOSE, b"\x03\xea")) == 10
 
@@ -263,7 +265,7 @@ def test_a_greeting_is_no_echo(build, tmp_path):
 
 
 def test_an_echo_before_its_message_was_sent_is_refused(build, tmp_path):
-    """The server does not read a message of 100 MB, but has its answer."""
+    """The server does not read the message of 100 MB, but has already answered it."""
 
     def behave(connection, _, request):
         connection.sendall(change(request))
@@ -285,7 +287,8 @@ CLOSES = {
 
 @pytest.mark.parametrize("name", CLOSES)
 def test_a_close_is_the_end_of_the_connection(build, tmp_path, name):
-    """What had no echo fails: the first as short, the one behind it as reset. The Close is answered."""
+    """Messages without an echo fail: the first as short, the one behind it as reset. The Close is
+    answered."""
     close, says = CLOSES[name]
 
     def answer(content, number):
@@ -310,7 +313,8 @@ CUTS = {
 
 
 def echoing_until(end):
-    """Echoes; in place of an answer on the second connection, end(connection) is called."""
+    """Returns a server that echoes; instead of the answer on the second connection, it calls
+    end(connection)."""
 
     def behave(connection, number, request):
         connection.sendall(change(request))
@@ -338,7 +342,7 @@ def test_a_connection_that_is_reset_fails_its_messages(build, tmp_path):
 
 
 def test_an_idle_connection_that_is_closed_fails_nothing(build, tmp_path):
-    """In open loop, by one Close a message, which comes when nothing is under way."""
+    """In open loop, by a Close after each message, which comes when nothing is under way."""
     with Echo(lambda content, _: frame(BINARY, content) + frame(CLOSE, b"\x03\xe9")) as origin:
         result = run(build, tmp_path, origin, "-n", 5, "-R", 20, "--arrival", "constant", "-c", 1)
         assert result["answered"] == 5 and result["connected"] == 5
@@ -385,7 +389,7 @@ def test_a_server_that_does_not_upgrade_gets_one_line(build, tmp_path, name, pie
         done = httpbench(build, "--websocket", "-d", 5, "-c", 2, "--json", tmp_path / "json", origin.url, status=2)
         assert done.stderr.count("\n") == 1 and says in done.stderr and origin.url in done.stderr
         assert f": {kind} " in done.stdout and "verdict    FAIL" in done.stdout
-        assert time_of(done.stdout) < 4  # it does not go on
+        assert time_of(done.stdout) < 4  # it gives up
 
 
 def time_of(report):

@@ -17,7 +17,7 @@ BENCH = Path(__file__).parents[2] / "bench"
 START_S, END_S = 60, 20
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 VERSUS = ["versus/versus.py", "{plain}", "--out", "{out}", "--rounds", "1000", "--only"]
-MEASUREMENTS = {  # a command below bench/, and the programs that it runs at some moment
+MEASUREMENTS = {  # a command below bench/, and programs that it runs at some time
     "versus": ([*VERSUS, "1k", "--servers", "gatling,epoll,lazy"], {"gatling", "smallest", "httpbench"}),
     "versus-idle": ([*VERSUS, "idle", "--servers", "gatling"], {"gatling", "httpbench"}),
     "hostile": (["versus/hostile.py", "{plain}", "full"], {"gatling"}),
@@ -33,7 +33,7 @@ MEASUREMENTS = {  # a command below bench/, and the programs that it runs at som
 
 @contextlib.contextmanager
 def adopting():
-    """Orphans of this process's children become its own children."""
+    """Makes orphans of this process's children its own children."""
     prctl = ctypes.CDLL(None).prctl
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     try:
@@ -43,7 +43,7 @@ def adopting():
 
 
 def descendants():
-    """{pid: program} of what runs below this process."""
+    """Returns {pid: program} of the processes below this one."""
     programs, children = {}, {}
     for directory in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -72,14 +72,16 @@ def needs(name):
 
 
 def heed_signals():
-    """A shell that runs the tests in the background has had SIGINT ignored, and what is ignored stays so."""
+    """A shell that runs the tests in the background ignores SIGINT, and ignored signals stay
+    ignored."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
 def measuring(name, plain, tmp_path):
-    """The measurement when all of its programs run, and a function that says what is left of it."""
+    """Yields the measurement when all of its programs run, and a function that returns what is left
+    of it."""
     needs(name)
     command, programs = MEASUREMENTS[name]
     build = tmp_path / "build"
@@ -131,7 +133,7 @@ def test_the_keyboard_and_a_lost_terminal_interrupt_the_whole_group(plain, tmp_p
 
 
 def served(left):
-    """The temporary directory of a measurement whose gatling runs."""
+    """Returns the temporary directory of a measurement whose gatling runs."""
     gatling = next(pid for pid, program in left().items() if program == "gatling")
     words = Path(f"/proc/{gatling}/cmdline").read_text().split("\0")
     return Path(words[words.index("-c") + 1]).parent

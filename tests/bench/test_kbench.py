@@ -1,4 +1,4 @@
-"""The benchmarks of the kernel, small, and what they do at limits."""
+"""The kernel benchmarks, small, and what they do at limits."""
 
 import os
 import re
@@ -26,7 +26,7 @@ COLUMNS = {
     "relay": ["received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"],
     "forward": ["received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"],
 }
-POINTS = {"download": 4, "stream": 4, "relay": 4, "forward": 4}  # else 60
+POINTS = {"download": 4, "stream": 4, "relay": 4, "forward": 4}  # otherwise 60
 KINDS = [("socket", "udp"), ("socket", "unix"), ("bind", "reuse"), ("fork", "exec"), ("fork", "spawn"), ("fork", "thread"),
          ("mmap", "private"), ("event", "first"), ("download", "scattered"), ("download", "disk"), ("relay", "splice"),
          ("stream", "udp"), ("stream", "multicast"), ("stream", "iperf3"), ("forward", "udp")]  # fmt: skip
@@ -34,7 +34,7 @@ MEASURED = {"PASS", "XPASS", "NOISY", "CLIENT"}
 
 
 def kbench(plain, *arguments, status=0, program="kbench", **options):
-    """The finished process."""
+    """Returns the completed process."""
     command = [plain / "bench" / program, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
     assert done.returncode == status, done.stdout[-2000:] + done.stderr
@@ -46,14 +46,14 @@ def own_namespaces():
 
 
 def may_skip(table):
-    """Root with ip(8) has all that it takes, but for the file system."""
+    """Root with ip(8) has all that is needed, except the file system."""
     verdict, words = table.verdicts[0]
     if verdict == "SKIP" and (not own_namespaces() or "ext4" in words or "memory" in words):
         pytest.skip(words)
 
 
 def group(pid):
-    """A process and those that come of it."""
+    """Returns a process and its descendants."""
     found = [pid]
     for parent in found:
         for children in Path(f"/proc/{parent}/task").glob("*/children"):
@@ -94,7 +94,7 @@ def test_an_event_is_measured_with_the_mechanism_of_the_build(build, tmp_path, r
 
 
 def test_no_more_descriptors_are_idle_than_n_says(plain):
-    """n is 0, 1 and 2, in the run that is thrown away and in the other."""
+    """n is 0, 1 and 2, in the run that is discarded and in the other one."""
     done = subprocess.run(["strace", "-f", "-e", "trace=socket", plain / "bench" / "kbench", "event", "-n", "3", "--runs", "1"],
                           capture_output=True, text=True, timeout=60, check=True)  # fmt: skip
     assert done.stderr.count("socket(AF_INET, SOCK_DGRAM") == 2 * 2
@@ -107,7 +107,7 @@ def test_the_twin_is_linked_statically(plain, tmp_path):
 
 
 def test_a_child_that_cannot_run_its_program_ends_the_run(plain, tmp_path):
-    """A copy of the program, which may no longer be executed once it runs."""
+    """The program is a copy that may no longer be executed once it runs."""
     program = Path(shutil.copy(plain / "bench" / "kbench", tmp_path))
     command = [program, "fork", "--kind", "exec", "-n", "1000", "--runs", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -147,7 +147,7 @@ def test_a_link_may_be_of_any_kind_that_the_kernel_has(plain, tmp_path, link):
 
 @pytest.mark.parametrize("link, least, most", [("veth", 9_000, 64_000), ("no-tso", 1400, 1500), ("bridge", 9_000, 64_000)])
 def test_a_packet_is_counted_once_on_a_link(plain, tmp_path, link, least, most):
-    """Its bytes are those of segments that the interface divides, or of frames."""
+    """Its size is that of a segment that the interface divides, or of a frame."""
     if not own_namespaces():
         pytest.skip("takes root and ip(8)")
     table = table_of(kbench(plain, "stream", "--link", link, "-n", 5, "--runs", 1), tmp_path)
@@ -166,7 +166,8 @@ def test_empty_datagrams_are_counted(plain, tmp_path):
 
 
 def test_iperf3_of_several_streams_is_their_sum(plain, tmp_path):
-    """With tcp(7) and three streams as much is received, but for what a machine's load changes."""
+    """With tcp(7) and three streams, about as much is received, apart from the load of the
+    machine."""
     rates = [table_of(kbench(plain, "stream", "--kind", kind, "--streams", 3, "-n", 10, "--runs", 1), tmp_path).runs[0]["received_mbit_s"].sum()
              for kind in ("tcp", "iperf3")]  # fmt: skip
     assert rates[0] / 4 < rates[1] < rates[0] * 4
@@ -177,7 +178,7 @@ def test_without_iperf3_it_is_skipped(plain):
 
 
 def test_two_downloads_compete(plain, tmp_path):
-    """The other one is asked for by its name."""
+    """The other download is requested by its name."""
     log = tmp_path / "log"
     server = tmp_path / "gatling"
     server.write_text(f'#!/bin/sh\nshift 6\nexec {plain}/gatling -c "$(ls -d {tmp_path}/kbench-*)" -i 127.0.0.1 -p 0 -j 1 >{log}\n')
@@ -187,7 +188,7 @@ def test_two_downloads_compete(plain, tmp_path):
 
 
 def test_without_a_server_a_download_is_skipped(plain, tmp_path):
-    """A copy of the program has none beside it."""
+    """Beside a copy of the program there is no server."""
     program = shutil.copy(plain / "bench" / "kbench", tmp_path)
     done = subprocess.run([program, "download", "-n", "2", "--runs", "1"], capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == f"kbench: download, run 0: SKIP: {tmp_path}/gatling is not there: --server PATH\n"
@@ -200,7 +201,7 @@ def test_nothing_is_left_behind(plain, tmp_path):
 
 
 def test_connections_come_from_several_addresses(plain, tmp_path):
-    """Of each there are ten ports, one of which the listener has."""
+    """Each has ten ports, one of which is the listener's."""
     table = table_of(kbench(plain, "accept", "--sources", 3, "--ports", "40000-40009", "-n", 25, "--runs", 1), tmp_path)
     may_skip(table)
     assert len(table.runs[0]["n"]) == 25
@@ -225,7 +226,8 @@ def test_who_is_interrupted_leaves_no_process(plain):
 
 @pytest.mark.parametrize("name, number", [("files", signal.SIGINT), ("files", signal.SIGHUP), ("download", signal.SIGTERM)])
 def test_who_is_interrupted_leaves_no_file(plain, tmp_path, name, number):
-    """Also while the files are being made. Whoever runs the tests may have these signals ignored, as nohup(1)."""
+    """Also while the files are being made. Whoever runs the tests may ignore these signals, as
+    nohup(1) does."""
     command = ["env", "--default-signal=INT,HUP", plain / "bench" / "kbench", name, "-n", "100000", "--directory", tmp_path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         eventually(lambda: len(list(tmp_path.glob("kbench-*/*"))))
@@ -236,7 +238,7 @@ def test_who_is_interrupted_leaves_no_file(plain, tmp_path, name, number):
 
 
 def test_a_run_that_is_interrupted_keeps_its_points(plain, tmp_path):
-    """The first run has all of its steps, each of 100 ms, and the second those up to the signal."""
+    """The first run has all of its steps, of 100 ms each, and the second those up to the signal."""
     process = subprocess.Popen([plain / "bench" / "kbench", "stream", "-n", "20", "--runs", "9"], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True)  # fmt: skip
     with process:
@@ -255,7 +257,7 @@ def name_of(pid):
 
 
 def mappings(pid):
-    """Of files of kbench, in the process of a run."""
+    """Returns the mappings of kbench's files in the process of a run."""
     return [re.findall("/kbench-", Path(f"/proc/{child}/maps").read_text()) for child in group(pid)[1:]]
 
 
@@ -264,7 +266,8 @@ def mappings(pid):
     ("mmap", ["-e", "inject=mmap:delay_exit=5ms:when=50+"], lambda pid: any(len(found) > 250 for found in mappings(pid))),
 ], ids=["fork", "mmap"])  # fmt: skip
 def test_a_run_whose_points_are_completed_at_its_end_keeps_them_as_well(plain, tmp_path, name, slowly, under_way):
-    """More are there than in the run that is thrown away, which has 200. The signal comes twice at once, as from timeout(1)."""
+    """There are more points than in the run that is discarded, which has 200. The signal comes
+    twice at once, as from timeout(1)."""
     strace = ["strace", "-f", "-o", "/dev/null", "-e", "trace=mmap", *slowly] if slowly else []
     command = [*strace, plain / "bench" / "kbench", name, "-n", "20000", "--kind", {"fork": "exec", "mmap": "shared"}[name]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -289,12 +292,12 @@ def test_a_table_that_cannot_be_written_ends_the_runs(plain):
 
 
 def test_a_run_that_takes_too_long_says_so(plain):
-    """The time is up when the signal of alarm(2) comes."""
+    """The time is over when the signal of alarm(2) comes."""
     process = subprocess.Popen([plain / "bench" / "kbench", "stream", "-n", "600", "--runs", "1"], stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True)  # fmt: skip
     with process:
         eventually(lambda: len(group(process.pid)) >= 3)
-        time.sleep(2)  # the run that is thrown away has ended
+        time.sleep(2)  # the run to be discarded has ended
         os.kill(group(process.pid)[1], signal.SIGALRM)
         _, error = process.communicate(timeout=60)
     assert process.returncode == 1 and error == "kbench: stream, run 0: FAIL: a run may take 600 seconds: with a smaller -n it takes less\n"

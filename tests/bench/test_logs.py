@@ -1,4 +1,4 @@
-"""The logs of several load generators, and how they are started together and merged."""
+"""The logs of several load generators: how these are started together, and the logs merged."""
 
 import base64
 import json
@@ -85,7 +85,7 @@ def test_a_log_that_lacks_its_last_lines_says_so(plain, tmp_path, cut):
 
 
 def test_counts_above_an_hour_count_as_an_hour(build, tmp_path):
-    """Other libraries keep a few places for what is longer."""
+    """Other libraries have a few places for longer durations."""
     counts = b"\xb7\x8b\x04" + b"\x0a"  # 33,500 zeros, then 5
     plain = struct.pack(">IIIIqqd", 0x1C849313, len(counts), 0, 3, 1, 3_600_000_000_000, 1.0) + counts
     packed = zlib.compress(plain)
@@ -134,7 +134,8 @@ def test_runs_that_were_told_to_do_something_else_are_not_merged(plain, tmp_path
 
 
 def test_the_rate_of_all_is_that_of_the_time_in_which_all_ran(plain, tmp_path, venv):
-    """Three logs of a second with 1,000 answers each, of which the second comes half a second later."""
+    """Three logs of a second, with 1,000 answers each; the second log starts half a second
+    later."""
     logs = []
     for i, start in enumerate((0, 0.5, 0)):
         logs.append(tmp_path / str(i))
@@ -208,7 +209,8 @@ def test_launchers_say_the_rank_alone(build, tmp_path, environment, rank):
 
 @pytest.fixture(scope="module")
 def drifting(tmp_path_factory, venv):
-    """Makes logs of runs whose latencies drift, as those of real ones do: the same ones for the same arguments."""
+    """Makes logs of runs whose latencies drift like those of real ones; the same arguments make the
+    same log."""
 
     def make(seed, seconds=60, samples=150, factor=1.0, failed=0):
         path = tmp_path_factory.mktemp("logs") / "log"

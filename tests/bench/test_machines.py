@@ -1,4 +1,5 @@
-"""Load generators on several machines, which are network namespaces here: each has its own addresses and ports."""
+"""Load generators on several machines, which are network namespaces here, each with its own
+addresses and ports."""
 
 import contextlib
 import json
@@ -22,7 +23,7 @@ def ip(*arguments):
 
 
 class Machines:
-    """A server's namespace and those of clients, each joined to it by a pair of interfaces."""
+    """A server's namespace, and those of clients, each connected to it by a pair of interfaces."""
 
     def __init__(self):
         self.server = f"gatling-{os.getpid()}"
@@ -62,7 +63,7 @@ class Machines:
 
 @contextlib.contextmanager
 def serving(machines, machine, plain, address):
-    """gatling on a machine: the URL of a file of 1 KB."""
+    """Runs gatling on a machine. Yields the URL of a file of 1 KB."""
     root = Root({"k": b"x" * 1024})
     server = machines.start(machine, plain / "gatling", "-c", root.path, "-i", address, "-p", "0", "-n")
     try:

@@ -1,4 +1,4 @@
-"""The report of results that the test makes up."""
+"""The report, from results that the test makes up."""
 
 import base64
 import re
@@ -29,7 +29,7 @@ def write_table(path, benchmark, column, law, seed, mechanism="epoll", landmarks
 
 @pytest.fixture
 def results(tmp_path):
-    """Two directories that differ in one table."""
+    """Makes two results that differ in one table."""
     for name, factor in (("one", 1), ("two", 1.5)):
         directory = tmp_path / name
         directory.mkdir()

@@ -1,4 +1,5 @@
-"""httpbench against servers that break at every stage: nothing is lost, nothing hangs, nothing is blamed on the wrong one."""
+"""httpbench with servers that break at every stage: nothing is lost, nothing hangs, and the right
+one is blamed."""
 
 import re
 import signal
@@ -44,7 +45,7 @@ def test_an_answer_counts_although_the_server_takes_no_further_requests(build, t
     def behave(connection, *_):
         connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
 
-    def accepted(connection):  # else what is sent may still lie there when it closes, and resets
+    def accepted(connection):  # otherwise output may be left when it closes, and resets
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     with Origin(behave, accepted=accepted, context=tls if encrypted else None) as origin:
@@ -76,7 +77,8 @@ def answer_without_reading(listener, context, answers):
 
 @pytest.mark.parametrize("answers", [198, 199, 200])
 def test_a_request_of_which_nothing_can_be_written_times_out(plain, tmp_path, tls, answers):
-    """About so many requests of 15 KB fill the buffers of both ends; an answer to one that is not even begun is not HTTP."""
+    """About this many requests of 15 KB fill the buffers of both ends. An answer to a request that
+    has not even begun is not HTTP."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         listener.bind(("127.0.0.1", 0))
@@ -116,7 +118,7 @@ def test_in_open_loop_each_who_is_refused_counts(build, tmp_path):
 
 
 def test_what_was_due_while_the_client_was_held_up_is_not_forgotten(build, tmp_path):
-    """Also when it was held up across its end."""
+    """Even if it was held up across its end."""
     with Origin() as origin:
         command = [build / "bench" / "httpbench", "-R", "1000", "--arrival", "constant", "-d", "1.5", origin.url]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -134,7 +136,7 @@ def test_one_that_never_answers_does_not_make_the_others_slower(build, tmp_path)
     with Origin(lambda _, number, __: OK if number != 50 else time.sleep(5)) as origin:
         result = httpbench(build, "-n", 100, "-c", 2, "-T", 2, origin.url, status=1, tmp_path=tmp_path)
     assert result["answered"] == 99 and result["durations"]["whole"]["percentiles_ns"]["99"] < 1e9
-    assert 2 <= result["elapsed_s"] < 4  # until the last has failed
+    assert 2 <= result["elapsed_s"] < 4  # until the last one has failed
 
 
 def test_requests_that_no_connection_took_are_the_clients_limit(build, tmp_path):
@@ -209,7 +211,7 @@ def test_what_comes_in_until_an_interrupt_is_in_every_file(build, tmp_path):
 
 
 def test_of_several_addresses_of_a_host_one_where_somebody_listens_is_taken(build, tmp_path):
-    """localhost is ::1, too, on most systems."""
+    """localhost is also ::1 on most systems."""
     with Origin() as origin:
         url = origin.url.replace("127.0.0.1", "localhost")
         assert httpbench(build, "-n", 5, url, url + "x", tmp_path=tmp_path)["answered"] == 5

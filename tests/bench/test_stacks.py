@@ -25,7 +25,7 @@ def tools(plain, monkeypatch):
 
 
 def sample(command, *frames):
-    """As perf script writes it."""
+    """Returns a sample as perf script prints it."""
     lines = [f"{command}    81     1.600615: cpu-clock: ", *(f"\tffffffff819be45c {name} ([kernel.kallsyms])" for name in frames)]
     return "\n".join(lines) + "\n\n"
 
@@ -43,7 +43,7 @@ def flame(tmp_path, *arguments, **options):
 
 
 def functions_in(svg):
-    """{function: percent of all samples} of a flame graph."""
+    """Returns {function: percent of all samples} of a flame graph."""
     titles = map(html.unescape, re.findall(r"<title>(.*?)</title>", svg))
     return {match[1]: float(match[2]) for match in (re.match(r"(.+) \([\d,]+ samples, ([\d.]+)%", title) for title in titles) if match}
 

@@ -1,4 +1,5 @@
-"""httpbench over HTTP/2: each request is a stream, and what happens to one does not happen to the others."""
+"""httpbench over HTTP/2: each request is a stream, and the fate of one does not affect the
+others."""
 
 import os
 import socket
@@ -51,7 +52,7 @@ def test_a_request_is_what_was_asked_for(build, tmp_path):
 
 
 def test_each_stream_is_measured_by_itself(build, tmp_path):
-    """One of four is answered after 50 ms, the others at once."""
+    """One of four is answered after 50 ms, the others immediately."""
 
     def behave(stream):
         if stream.order % 4 == 1:
@@ -88,7 +89,7 @@ def test_a_server_that_refuses_all_streams_fails(build, tmp_path):
 
 
 def test_what_ends_without_its_end_is_no_answer(build, tmp_path):
-    """A part of the content, and then RST_STREAM with NO_ERROR."""
+    """The server sends a part of the content, and then RST_STREAM with NO_ERROR."""
 
     def behave(stream):
         if stream.order % 2:
@@ -104,7 +105,7 @@ def test_what_ends_without_its_end_is_no_answer(build, tmp_path):
 
 @pytest.mark.parametrize("rate", [[], ["-R", 2000]], ids=["closed", "open"])
 def test_streams_that_end_while_something_is_sent(build, tmp_path, rate):
-    """The response has a wrong length, so that nghttp2 resets the stream when it sends the next time."""
+    """The response has a wrong length, so nghttp2 resets the stream when it sends the next time."""
 
     def behave(stream):
         if stream.order % 3 == 0:
@@ -220,7 +221,7 @@ def test_bad_options_are_named(build, says):
 
 
 def accepting(length, seen):
-    """Reads requests with so much content, and answers each."""
+    """Reads requests with that much content, and answers each one."""
 
     def serve(connection):
         with connection, connection.makefile("rb") as reader:
@@ -258,7 +259,7 @@ def test_an_answer_before_the_connection_was_closed_counts(build, tmp_path):
         connection.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
 
     (tmp_path / "content").write_bytes(bytes(50_000_000))
-    with Origin(refuse) as origin:  # closed with content that nobody has read: a reset
+    with Origin(refuse) as origin:  # closing with unread content resets
         result = httpbench(build, "-n", 5, "-c", 1, "--body", tmp_path / "content", origin.url, status=1, tmp_path=tmp_path)
         assert sum(failures(result).values()) == 5 and set(failures(result)) <= {"wrong_status", "reset"}
 

@@ -1,4 +1,4 @@
-"""The suite: what it runs, keeps and says meanwhile."""
+"""The suite: what it runs, keeps, and prints meanwhile."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""httpbench over TLS: whom it trusts, what it resumes, and what it counts."""
+"""httpbench over TLS: which certificates it trusts, what it resumes, and what it counts."""
 
 import os
 import socket
@@ -71,7 +71,7 @@ def test_a_certificate_has_to_be_trusted_and_for_the_host(build, tmp_path, for_a
 def test_a_server_that_speaks_no_tls_is_told(build):
     with Origin() as origin:
         done = httpbench(build, "-n", 1, "-T", 1, origin.url.replace("http:", "https:"), status=1)
-        assert "timed_out 1" in done.stdout  # it waits for more of what it takes for a request
+        assert "timed_out 1" in done.stdout  # the server takes it for a request, and waits for more
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
         with subprocess.Popen([build / "bench" / "httpbench", "-n", "1", url], stdout=subprocess.PIPE, text=True) as process:

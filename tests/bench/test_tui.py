@@ -1,4 +1,4 @@
-"""What a person sees of httpbench on a terminal while it runs."""
+"""httpbench on a terminal, as a person sees it."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def test_a_second_interrupt_ends_at_once_and_gives_the_screen_back(plain, venv):
 
 @pytest.mark.parametrize("columns,rows", [(80, 24), (50, 17)])
 def test_nothing_pushes_the_title_off_the_screen(plain, venv, tmp_path, columns, rows):
-    """With all that can be measured, and failures of many kinds."""
+    """With everything that can be measured, and many kinds of failures."""
     answers = [OK, b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", b"SSH-2.0\r\n", OK[:-1], None]
     with Origin(lambda _, number, __: answers[number % 5], context=speaking(certificate(tmp_path, "a", "IP:127.0.0.1"))) as origin:
         url = origin.url
@@ -96,7 +96,8 @@ def test_the_report_fits_80_columns(plain):
 
 
 def test_a_long_line_of_the_report_goes_on_below(plain):
-    """Failures of many kinds, and a verdict with its reason: no connection is free for what is due."""
+    """Many kinds of failures, and a verdict with its reason: no connection is free for due
+    requests."""
     others = [status(code) for code in (404, 500, 503, 504)]
     answers = [OK, OK[:-1], None, b"SSH-2.0\r\n", b"", *others]
 

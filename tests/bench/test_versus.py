@@ -1,4 +1,4 @@
-"""The script that measures servers beside each other, with those that are always there."""
+"""The program that compares servers, with those that are always installed."""
 
 import math
 import re

@@ -29,7 +29,7 @@ def test_two_boots_give_the_same_numbers(plain, tmp_path):
         assert (a / table).read_bytes() == (b / table).read_bytes()
     socket = analysis.load(a / "socket.tsv")
     assert socket.header["kernel"][0].startswith("Linux 6.1.") and "emulated" in socket.header
-    assert socket.runs[0]["n"].max() > 50_000  # more descriptors than most machines give out
+    assert socket.runs[0]["n"].max() > 50_000  # more descriptors than most machines allow
 
 
 def test_a_profile_has_the_functions_of_that_kernel(plain, tmp_path, monkeypatch):

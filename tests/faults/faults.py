@@ -1,9 +1,10 @@
-"""Has every call of a server fail in turn, and every allocation, and looks whether it survives:
+"""Makes every call of a server, and every allocation, fail in turn, and tests whether the server
+survives:
 
     python3 tests/faults/faults.py build/check/epoll [--seconds N] [--only CALL,...]
 
-One server lives through all of it; faults.c, which is preloaded, takes its orders from a file. After each fault the server
-has to answer a mix of requests (mix.py) as if nothing had been."""
+One server lives through all of it; the preloaded faults.c reads its orders from a file. After each
+fault, the server must answer a mix of requests (mix.py) as if nothing had happened."""
 
 import argparse
 import collections
@@ -34,13 +35,14 @@ CACHE = "8M"  # full soon: each change of _headers makes new entries
 TIMEOUT_S = 2  # of the server; a client is given up after PATIENCE_S of silence
 PATIENCE_S = 8
 ALWAYS = 1 << 40
-ALWAYS_PATIENCE_S = 0.3  # while a call fails whatever it is asked, no answer is expected
+ALWAYS_PATIENCE_S = 0.3  # while a call always fails, no answer is expected
 CALLS_MAX, NAME = 64, 16
 FINDINGS_MAX = 500
-THREADS = 4  # that a server of one worker may start later
+THREADS = 4  # that a server with one worker may start later
 
 ALLOCATORS = ("malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc")
-# What the kernel may answer. accept4(2) is asked again at once after EINTR and ECONNABORTED.
+# Errors that the kernel may return. accept4(2) is called again at once after EINTR and
+# ECONNABORTED.
 ERRORS = {
     **{name: ("ENOMEM",) for name in ALLOCATORS},
     "accept4": ("EMFILE", "ENFILE", "ENOMEM", "ENOBUFS", "ECONNABORTED", "EINTR", "EPERM", "EPROTO", "EAGAIN"),
@@ -80,12 +82,12 @@ ERRORS = {
     "writev": ("ENOSPC", "EIO", "EPIPE", "EINTR", "EAGAIN"),
 }
 SHORTENED = ("read", "write", "writev", "pread", "preadv2", "recv", "send", "sendmsg", "sendfile", "splice")
-# Every length up to the first, then some on both sides of what is read, framed and sealed at once.
+# Every length up to 300, then some around the sizes that are read, framed and sealed at once.
 LENGTHS = [*range(1, 301), *(512 << n | 1 for n in range(8)), *(512 << n for n in range(8)), 1000, 16383, 16408, 65043, 65044, 65131, 65132]
 
 
 class Shared(ctypes.Structure):
-    """As in faults.c."""
+    """The same as in faults.c."""
 
     _fields_ = [("name", (ctypes.c_char * NAME) * CALLS_MAX), ("called", ctypes.c_int64 * CALLS_MAX)] + [
         (name, ctypes.c_int64) for name in ("armed", "error", "length", "first", "times", "hits")
@@ -93,7 +95,8 @@ class Shared(ctypes.Structure):
 
 
 class Fault:
-    """The first call that fails, counted from 1, and how many do. length: of a short transfer; otherwise error."""
+    """A fault: the first call that fails, counted from 1, and how many fail. length: that of a
+    short transfer; otherwise error is used."""
 
     def __init__(self, call, error, first, times, length=0):
         self.call, self.error, self.first, self.times, self.length = call, error, first, times, length
@@ -161,7 +164,7 @@ class Faulty:
     def end(self):
         with self.undone:
             if self.server.process.poll() is None:
-                self.server.stop()  # a sanitizer that has found something says so now, too
+                self.server.stop()  # a sanitizer reports its findings now, too
 
 
 @contextlib.contextmanager
@@ -179,8 +182,8 @@ def environment(values):
 
 
 def plan(calls):
-    """All faults for so many calls of each function, in an order that mixes them, and is always the same: those that last
-    come early, each followed by another one."""
+    """Returns all faults for these numbers of calls of each function, in a mixed order that is
+    always the same: those that last come early, each followed by another one."""
     lasting = [Fault(call, error, 1, ALWAYS) for call, errors in ERRORS.items() if calls[call] for error in errors]
     single = [Fault(call, error, n, times) for call, errors in ERRORS.items() for error in errors
               for n in range(1, calls[call] + 1) for times in (1, 2)]  # fmt: skip
@@ -193,14 +196,14 @@ def plan(calls):
 
 
 def plan_for_threads(whole):
-    """A server starts a thread with the first task for it: each of these faults needs a server of its own."""
+    """A server starts a thread for its first task, so each of these faults needs its own server."""
     if not whole:
         return [Fault("pthread_create", "EAGAIN", 1, ALWAYS)]
     return [Fault("pthread_create", "EAGAIN", n, times) for n in range(1, THREADS + 1) for times in (1, ALWAYS)]
 
 
 class Survey:
-    """tried, hit: how many faults; met: by verdict, requests under a fault."""
+    """tried, hit: numbers of faults; met: requests under a fault, by verdict."""
 
     def __init__(self, say):
         self.say = say
@@ -224,12 +227,12 @@ class Survey:
     def alive(self, fault):
         if self.faulty.server.process.poll() is None:
             return True
-        self.faulty.server.kill()  # so all that it has said has been read
+        self.faulty.server.kill()  # so that all its output is read
         self.found(fault, "the server has ended:\n" + "\n".join(self.faulty.server.errors[-60:]))
         return False
 
     def ask_all(self):
-        """Asks each place. Returns the most calls that a mix took."""
+        """Makes the requests of each place. Returns the maximum numbers of calls for a mix."""
         most = collections.Counter()
         for place in self.faulty.places:
             place.change()
@@ -249,7 +252,7 @@ class Survey:
                 self.found(fault, f"{verdict}: {request}: {answer}")
 
     def recovers(self, fault):
-        """Whether a place that was not asked meanwhile is served as ever."""
+        """Tests whether a place that was not used meanwhile is served as before."""
         outcomes = self.faulty.mix.ask(next(self.place), PATIENCE_S)
         if self.faulty.server.process.poll() is not None:
             return
@@ -263,7 +266,7 @@ class Survey:
         patience = PATIENCE_S if fault.times != ALWAYS or not fault.error else ALWAYS_PATIENCE_S
         self.faulty.arm(fault)
         if fault.call == "pthread_create":
-            patience = PATIENCE_S  # nothing waits for a thread that there is not
+            patience = PATIENCE_S  # nothing waits for a missing thread
         outcomes = self.faulty.mix.ask(place, patience)
         hits = self.faulty.disarm()
         self.tried[fault.call] += 1
@@ -276,7 +279,8 @@ class Survey:
         return self.alive(fault)
 
     def compare(self, before):
-        """Looks for descriptors that are open though all connections are closed. Memory is the sanitizer's."""
+        """Looks for descriptors that are open although all connections are closed. Memory is left
+        to the sanitizer."""
         with contextlib.suppress(AssertionError):
             eventually(lambda: self.faulty.server.descriptors() <= before, 5)
         now = self.faulty.server.descriptors()
@@ -284,7 +288,8 @@ class Survey:
             self.found("at the end", f"{now} descriptors are open, before there were {before}")
 
     def run(self, faults, until):
-        """Tries them one after the other until the time, or the server ends. Returns those that are left."""
+        """Tries faults one after the other until the time is over or the server ends. Returns the
+        remaining ones."""
         begun = last = time.monotonic()
         while faults and time.monotonic() < until:
             fault, faults = faults[0], faults[1:]
@@ -298,7 +303,7 @@ class Survey:
 
 
 def survey(build, seconds=None, only=(), say=print):
-    """Tries faults, all or as many as there is time for. Returns the survey."""
+    """Tries all faults, or as many as there is time for. Returns the survey."""
     faults, until = None, float("inf")
     s = Survey(say)
     while faults is None or (faults and len(s.findings) < FINDINGS_MAX and time.monotonic() < until):

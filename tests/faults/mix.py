@@ -1,6 +1,6 @@
-"""Mixed requests, and whether their answers are right: files, ranges, listings, compression, passwords, rules, what an
-upstream answers, over HTTP/1.1, HTTP/2 and TLS. Each place is a virtual host with files of its own, so that an answer of
-another is a wrong one."""
+"""Mixed requests, and whether their answers are right: files, ranges, listings, compression,
+passwords, rules, and responses of an upstream, over HTTP/1.1, HTTP/2 and TLS. Each place is a
+virtual host with its own files, so that the answer of another place is a wrong one."""
 
 import base64
 import contextlib
@@ -16,8 +16,8 @@ from gatling import Connection, trusting
 from http2 import CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE
 from http2 import Http2, Inflater, block, frame, settings
 
-# What became of a request: the right answer; one that says that there is none; the end of the connection or stream, which
-# its client sees; none of these in time; and what must never be.
+# How a request ended: the right answer; an answer that there is none; the end of the connection or
+# stream, which the client notices; none of these in time; and what must never happen.
 RIGHT, ERROR, CLOSED, HANGING, WRONG = "right", "error", "closed", "hanging", "wrong"
 
 LISTED = ["a.txt", "b b.txt", "c.bin"]
@@ -57,8 +57,8 @@ class Place:
         self.requests = requests(self)
 
     def change(self):
-        """Makes its files other ones for the server, which has to open, read, hash and compress them again: each is touched,
-        replaced or written to in turn. One name comes and one goes."""
+        """Changes its files for the server, which has to open, read, hash and compress them again:
+        each one is touched, replaced or written to in turn. One name is added and one removed."""
         self.changes += 1
         now = time.time_ns() - 10**9
         for n, (name, content) in enumerate(self.contents.items(), self.changes):
@@ -77,7 +77,7 @@ class Place:
 
 
 class Request:
-    """fields: {name: value}. right: (answer) -> whether it is right."""
+    """fields: {name: value}. right: a function of the answer that returns whether it is right."""
 
     def __init__(self, place, path, right, method="GET", errors=(500, 503), body=b"", **fields):
         self.host, self.path, self.is_right, self.method, self.errors, self.body = place.host, path, right, method, errors, body
@@ -93,7 +93,7 @@ class Request:
             return ERROR
         try:
             return RIGHT if self.is_right(answer) else WRONG
-        except (ValueError, EOFError, OSError, KeyError):  # of what decodes its body
+        except (ValueError, EOFError, OSError, KeyError):  # raised by decoding its body
             return WRONG
 
 
@@ -112,7 +112,7 @@ class Answer:
 
 
 def requests(place):
-    """Those of a place."""
+    """Returns the requests of a place."""
     files, mark = place.files, str(place.number)
 
     def sends(name, status=200):
@@ -222,7 +222,7 @@ class Http1:
 
 
 class Http2Client(Http2):
-    """All requests at once, each a stream."""
+    """Sends all requests at once, each as a stream."""
 
     def __init__(self, port, tls, asked, timeout):
         Connection.__init__(self, ("127.0.0.1", port))  # pylint: disable=super-init-not-called,non-parent-init-called
@@ -248,7 +248,7 @@ class Http2Client(Http2):
             raise ConnectionResetError from error
 
     def read(self):
-        """Yields what has been answered, and None for a stream that the server has reset."""
+        """Yields the answers, and None for each stream that the server resets."""
         open_streams = {2 * stream + 1: [r, None, b"", b""] for stream, r in enumerate(self.asked)}
         while open_streams:
             f = self.frame()
@@ -275,7 +275,7 @@ class Http2Client(Http2):
 
 
 class Mix:
-    """What asks a server. ask(): [(request, verdict, answer)]."""
+    """Makes requests to a server. ask() returns [(request, verdict, answer)]."""
 
     def __init__(self, server):
         self.server, self.clear, self.http2 = server, trusting(), trusting(alpn=("h2",))
@@ -293,7 +293,7 @@ class Mix:
                 found += [(request, CLOSED, None) for request in some]
         for number, client in enumerate(clients, 1):
             found += self.ask_one(client)
-            if found[-1][1] == HANGING and timeout < 1:  # so will the others
+            if found[-1][1] == HANGING and timeout < 1:  # the others will, too
                 for other in clients[number:]:
                     other.connection.socket.settimeout(timeout / 10)
         return found
@@ -308,7 +308,7 @@ class Mix:
                 found.append((request, request.verdict(answer) if answer else CLOSED, answer))
         except TimeoutError:
             how = HANGING
-        except OSError:  # the client sees that the answer is not complete
+        except OSError:  # the client notices that the answer is incomplete
             pass
         except (AssertionError, KeyError, ValueError) as error:
             if not str(error).startswith("closed"):
@@ -321,8 +321,8 @@ class Mix:
 
 
 def tell_whom(link):
-    """An upstream that answers with what it was asked for, and of which host; LONG times for /long; and with the content. It
-    keeps the connection until /short."""
+    """An upstream that answers with the request line and the host, LONG times for /long, and with
+    the content. It keeps the connection until /short."""
     with contextlib.suppress(EOFError, OSError):
         while True:
             request = link.request()

@@ -1,11 +1,13 @@
-"""Sends requests with mistakes in their bytes to a server, and looks whether it is the same afterwards:
+"""Sends requests with mistakes in their bytes to a server, and tests whether it is the same
+afterwards:
 
     python3 tests/faults/mutations.py build/check/epoll [--count N] [--seed N] [--first N]
 
-Every connection carries HTTP/1.1, HTTP/2, TLS or a PROXY header that was right before some bytes were changed, taken away,
-added or put elsewhere, in up to three pieces; then the client half-closes it, closes it or resets it. What connection n of a seed
-sends is always the same. One that the client half-closes has to be closed by the server. Now and then, and at the end,
-the server has to answer a right request; at the end it has as many descriptors as before, and a sanitizer finds nothing.
+Every connection carries HTTP/1.1, HTTP/2, TLS or a PROXY header that was right before some bytes
+were changed, removed, added or moved, in up to three pieces. Then the client half-closes it, closes
+it or resets it. What connection n of a seed sends is always the same. The server must close a
+connection that the client half-closes. Now and then, and at the end, the server must answer a right
+request. At the end it must have as many descriptors as before, and a sanitizer must find nothing.
 """
 
 import argparse
@@ -30,7 +32,7 @@ import http2  # noqa: E402
 from gatling import Root, Server, certificate, eventually, trusting  # noqa: E402
 
 TOGETHER = 64  # connections under way at the same time
-LOOK = 5000  # a right request after so many
+LOOK = 5000  # a right request after this many connections
 PATIENCE_S = 15  # for the server to close what the client has half-closed, which may take two timeouts
 END_S = 20  # for it to close all others
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER
@@ -77,7 +79,7 @@ HTTP2 = [
 
 
 def _proxied(command, family, content):
-    """A PROXY header of version 2."""
+    """Returns a PROXY header of version 2."""
     return b"\r\n\r\n\0\r\nQUIT\n" + struct.pack(">BBH", 0x20 | command, family, len(content)) + content
 
 
@@ -125,7 +127,7 @@ RIGHT = {"http1": HTTP1, "http2": HTTP2, "tls": TLS, "proxy": PROXY}
 
 
 def mutate(chance, kind, data):
-    """data with one to six mistakes."""
+    """Returns data with one to six mistakes."""
     data = bytearray(data)
     for _ in range(chance.randint(1, 6)):
         at = chance.randrange(len(data) + 1)
@@ -152,8 +154,9 @@ def mutate(chance, kind, data):
 
 
 def connection(seed, n):
-    """Returns what connection n sends: its kind, the pieces, and how it ends. Of the kind "records", where mistakes come
-    after a true handshake, the chance that handshake() takes is all there is."""
+    """Returns what connection n sends: its kind, the pieces, and how it ends. For the kind
+    "records", where the mistakes come after a real handshake, the pieces are only the random
+    generator for handshake()."""
     chance = random.Random(seed << 32 | n)
     kind = chance.choices(("http1", "http2", "tls", "records", "proxy"), (45, 32, 11, 3, 9))[0]
     ending = chance.choice(("half", "close", "reset"))
@@ -165,29 +168,29 @@ def connection(seed, n):
 
 
 class Finding(Exception):
-    """What is wrong with the server."""
+    """An error of the server."""
 
 
 class Mutations:
-    """For a server with a port for TLS and PAGE at /page.html."""
+    """Mutations of requests to a server with a port for TLS, and PAGE at /page.html."""
 
     def __init__(self, server):
         self.server = server
         self.look()
 
     def count_descriptors(self):
-        """Notes those that are open while nobody is connected."""
+        """Notes how many descriptors are open while nobody is connected."""
         with self.server.connect() as last:
             eventually(lambda: last.get("/large")["ETag"])  # it has been hashed; the cache keeps it open
             eventually(lambda: self.connected() == 1)
             self.descriptors = self.server.descriptors() - 1
 
     def connected(self):
-        """How many clients of its port without TLS are."""
+        """Returns how many clients are connected to its port without TLS."""
         return len(re.findall(rf" 0100007F:{self.server.plain_port:04X} ..00007F:", Path("/proc/net/tcp").read_text()))
 
     def look(self):
-        """Asks for a page as everybody does."""
+        """Requests a page as any client does."""
         try:
             response = self.server.get("/page.html")
             if (response.status, response.body) != (200, PAGE):
@@ -196,8 +199,8 @@ class Mutations:
             raise Finding(f"/page.html: {error!r}, {self.server.errors[-5:]}") from error
 
     def handshake(self, chance):
-        """Returns a socket on which TLS is established, and records of requests: with mistakes in what they seal, or in
-        themselves."""
+        """Returns a socket on which TLS is established, and records with requests: with mistakes in
+        the sealed content, or in the records themselves."""
         s = socket.create_connection(("127.0.0.1", self.server.tls_port), PATIENCE_S)
         kind = chance.choice(("http1", "http2"))
         tls, incoming, outgoing = _client(_context("h2" if kind == "http2" else "http/1.1"))
@@ -229,11 +232,11 @@ class Mutations:
         return s, pieces, ending
 
     def send_together(self, seed, numbers):
-        """Sends these connections at the same time."""
+        """Sends on these connections at the same time."""
         under_way = [(n, *self.begin(seed, n)) for n in numbers]
         for turn in range(3):
             for _, s, pieces, _ in under_way:
-                with contextlib.suppress(OSError):  # the server has had enough, or takes no more for now
+                with contextlib.suppress(OSError):  # the server has closed it, or takes no more for now
                     s.send(pieces[turn] if turn < len(pieces) else b"")
         left = {}
         for n, s, _, ending in under_way:
@@ -248,7 +251,7 @@ class Mutations:
         self.wait_for_end(left)
 
     def wait_for_end(self, left):
-        """Reads what half-closed connections still get."""
+        """Reads from half-closed connections until the server closes them."""
         until = time.monotonic() + PATIENCE_S
         poll = select.epoll()
         with poll:
@@ -266,7 +269,7 @@ class Mutations:
                     s.close()
 
     def compare(self):
-        """The server has to be as it was then."""
+        """Checks that the server is as it was at first."""
         self.look()
         try:
             eventually(lambda: self.server.descriptors() <= self.descriptors, END_S)
@@ -276,7 +279,7 @@ class Mutations:
 
 @contextlib.contextmanager
 def serving(build):
-    """A server for Mutations; it has to end well, unless the block fails."""
+    """Runs a server for Mutations. It must end well, unless the block fails."""
     root = Root({"index.html": PAGE, "page.html": PAGE, "a b.txt": b"text", "large": b"l" * 300_000, "directory/file": b"f"})
     cert, key = certificate()
     with Server(build, root, "-j", "1", "-T", "2", "--cert", cert, "--key", key, "--tls-port", "0", "--proxy-protocol", BALANCER,
@@ -284,15 +287,15 @@ def serving(build):
         try:
             yield server
         except BaseException:
-            server.kill()  # so that all that it has said has been read
+            server.kill()  # so that all its output is read
             print(*server.errors[-60:], sep="\n", file=sys.stderr)
             raise
     root.remove()
 
 
 def run(build, count, seed, first=0, say=lambda *_: None):
-    """Sends connections first to first + count - 1 of a seed; raises what is wrong. Returns the bytes that the server had
-    in memory at last."""
+    """Sends connections first to first + count - 1 of a seed. Raises Finding. Returns the server's
+    resident bytes at the end."""
     with serving(build) as server:
         mutations = Mutations(server)
         mutations.count_descriptors()

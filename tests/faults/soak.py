@@ -1,13 +1,15 @@
-"""Loads one server for half an hour with all that may come, and looks whether it holds more at the end than soon after the
-start:
+"""Loads a server for half an hour with everything that may come, and tests whether it holds more at
+the end than soon after the start:
 
     python3 tests/faults/soak.py build [--minutes N]
 
-First somebody asks for all kinds of answers (mix.py) while files and rules change, and for files that fill the cache. Then
-visitors ask at a steady rate (httpbench), each of five requests on a connection of its own. Meanwhile calls of the server
-fail, one after the other, while somebody asks for everything and all changes, and connections with mistakes in their
-bytes come and vanish (mutations.py). Every SAMPLE_S all of it stops, everything is asked for once more, so that the caches
-are as full as before, and when no client is connected the resident memory and the descriptors are counted.
+First, a client makes all kinds of requests (mix.py) while files and rules change, and requests
+files that fill the cache. Then visitors make requests at a steady rate (httpbench), five on each
+connection. Meanwhile calls of the server fail, one after the other, while a client requests
+everything and all of it changes, and connections with mistakes in their bytes come and vanish
+(mutations.py). Every SAMPLE_S all of this stops, everything is requested once more, so that the
+caches are as full as before, and when no client is connected, the resident memory and the
+descriptors are counted.
 """
 
 import argparse
@@ -53,7 +55,7 @@ class Soak:
         return Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def fail(self):
-        """Has a call fail while somebody asks for everything."""
+        """Makes a call fail while a client requests everything."""
         if not self.faults:
             self.faulty.forget_calls()
             self.ask(next(self.places))
@@ -84,7 +86,8 @@ class Soak:
             self.ask(next(self.places))
 
     def fill_cache(self):
-        """Asks for each of the files twice: a full cache keeps none that is asked for once."""
+        """Requests each of the files twice, since a full cache does not keep files that were
+        requested once."""
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.server.plain_port, timeout=PATIENCE_S)) as client:
             for n in range(FILLERS):
                 for _ in range(2):
@@ -93,7 +96,7 @@ class Soak:
                         self.give_up(f"filler{n}.bin")
 
     def load(self, until):
-        """All of it until the time."""
+        """Applies all of the load until the time."""
         with self.visitors():
             while time.monotonic() < until:
                 self.fail()
@@ -108,15 +111,15 @@ class Soak:
         self.sent += TOGETHER
 
     def sample(self):
-        """Returns the resident memory in bytes when nobody is connected, and the descriptors, without those files that the
-        cache keeps open: by chance it is the last ones, or none."""
+        """Returns the resident bytes when nobody is connected, and the descriptors, without the
+        files that the cache keeps open: these are the last ones, or none, by chance."""
         until = time.monotonic() + PATIENCE_S
         while self.mutations.connected() and time.monotonic() < until:
             time.sleep(0.1)
         for place in self.faulty.places:
             self.ask(place)
         self.fill_cache()
-        time.sleep(5)  # what was kept for a moment is closed, as connections to the upstream, and memory given back
+        time.sleep(5)  # connections to the upstream are closed by then, and memory is given back
         return self.server.resident(), self.server.descriptors(cached=False)
 
 

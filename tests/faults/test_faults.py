@@ -1,4 +1,4 @@
-"""What "make faults" does, in a minute: the calls that fail whatever they are asked, and a sample of all others."""
+""""make faults" in a minute: the calls that always fail, and a sample of all others."""
 
 import base64
 import contextlib
@@ -23,7 +23,7 @@ def test_the_server_survives_what_fails(first_build):
 
 
 def test_no_wrong_password_is_admitted_while_memory_is_missing(first_build):
-    """The one before was right: what is left of it in memory must not count."""
+    """The password before was right: what is left of it in memory must not count."""
     faulty = Faulty(first_build)
     try:
         for n in itertools.count(1):
@@ -47,7 +47,7 @@ def test_no_wrong_password_is_admitted_while_memory_is_missing(first_build):
 
 
 def test_a_request_for_an_upstream_is_not_refused_for_good_while_rules_cannot_be_read(first_build):
-    """A 404 or 405 may be cached, and a file may be one that the rules hide."""
+    """A 404 or 405 may be cached, and the file may be one that the rules hide."""
     faulty = Faulty(first_build)
     try:
         faulty.arm(Fault("openat", "EMFILE", 1, ALWAYS))
@@ -63,7 +63,8 @@ def test_a_request_for_an_upstream_is_not_refused_for_good_while_rules_cannot_be
     "name, content, answer", [("_redirects", "/old /new 301", 301), (".htaccess_global", "realm\nann:*", 401)]
 )
 def test_rules_that_there_was_no_memory_for_are_read_again(first_build, name, content, answer):
-    """Each host has a file of its own, old enough to be read but once, and its first request lacks another allocation."""
+    """Each host has its own file, old enough to be read only once, and its first request lacks
+    another allocation."""
     faulty, most, asked = Faulty(first_build), 100, []
     try:
         for host in (f"{call}{n}" for call in ("malloc", "calloc", "realloc") for n in range(1, most)):
@@ -91,7 +92,8 @@ def test_rules_that_there_was_no_memory_for_are_read_again(first_build, name, co
 
 
 def test_what_there_was_no_memory_to_convert_is_converted_later(first_build):
-    """Each file lacks another allocation when it is first compressed, or decompressed for who takes no gzip."""
+    """Each file lacks another allocation when it is first compressed, or decompressed for a client
+    that does not accept gzip."""
     text, most = b"a line of text\n" * 400, 60
     faulty = Faulty(first_build)
     try:

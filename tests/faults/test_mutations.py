@@ -1,4 +1,4 @@
-"""What "make mutations" does, in some seconds."""
+""""make mutations" in some seconds."""
 
 import pytest
 

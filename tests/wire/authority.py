@@ -1,4 +1,4 @@
-"""Certificate authorities (RFC 8555): pebble, and one that answers as a test says."""
+"""Certificate authorities (RFC 8555): pebble, and one whose answers a test chooses."""
 
 import contextlib
 import http.server
@@ -20,7 +20,8 @@ def free_port():
 
 
 def trusting_launcher(directory):
-    """What makes a command, and all that it starts, trust the certificate of these authorities: in a mount namespace."""
+    """Returns a launcher that makes a command, and all that it starts, trust the certificate of
+    these authorities, in a mount namespace."""
     trust = directory / "trust"
     trust.mkdir(exist_ok=True)
     (trust / "ca-certificates.crt").write_bytes(certificate("DNS:localhost")[0].read_bytes())
@@ -29,8 +30,9 @@ def trusting_launcher(directory):
 
 @contextlib.contextmanager
 def authority(directory, http_port, acme_port=None, **config):
-    """pebble, which asks for proof over http_port: of any name, which all lead to 127.0.0.1. Yields the address of its
-    directory, and that of its root certificate. config: further members of its configuration."""
+    """Runs pebble, which requests proof over http_port for any name; all names lead to 127.0.0.1.
+    Yields the address of its directory, and that of its root certificate. config: further members
+    of its configuration."""
     cert, key = certificate("DNS:localhost")
     management, dns, tools, unused = (free_port() for _ in range(4))
     acme = acme_port or free_port()
@@ -58,7 +60,7 @@ def authority(directory, http_port, acme_port=None, **config):
 
 @contextlib.contextmanager
 def pretender(answer):
-    """Something that speaks HTTPS. answer(handler) answers all requests. Yields its address."""
+    """Runs an HTTPS server in which answer(handler) answers all requests. Yields its address."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

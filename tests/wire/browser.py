@@ -15,13 +15,13 @@ COMMANDS_AT, EVENTS_AT = 3, 4  # the descriptors that the browser expects
 
 
 class Browser:
-    """One page. What it says on its console, and what it could not load, is in messages."""
+    """One page. messages holds the output on its console, and what it could not load."""
 
     def __init__(self):
         self.profile = Root({})
         commands, self.commands = os.pipe()
         self.events, events = os.pipe()
-        # above those that they are to become
+        # above the numbers that they will get
         commands, events = (os.dup(os.dup(os.dup(fd))) for fd in (commands, events))
 
         def arrange():
@@ -49,7 +49,7 @@ class Browser:
         self.profile.remove()
 
     def _next(self):
-        """The next message of the browser."""
+        """Returns the browser's next message."""
         deadline = time.monotonic() + 3 * TIMEOUT
         while b"\0" not in self.buffer:
             ready, _, _ = select.select([self.events], [], [], max(0, deadline - time.monotonic()))
@@ -87,7 +87,7 @@ class Browser:
         self._until_loaded(before)
 
     def run(self, expression):
-        """What a script says, by value; a promise is waited for."""
+        """Returns the value of a script; waits for a promise."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")

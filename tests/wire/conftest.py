@@ -1,4 +1,4 @@
-"""A server that the tests of the wire share: its files are not changed by them."""
+"""A server that the wire tests share; they do not change its files."""
 
 import collections
 import random
@@ -77,7 +77,7 @@ class Places:
 
 @pytest.fixture
 def place():
-    """A directory for sockets, which the server may write to."""
+    """Makes a directory for sockets, which the server may write to."""
     own = Root()
     own.path.chmod(0o777)
     yield own.path
@@ -94,8 +94,8 @@ def places(build):
 
 @pytest.fixture
 def put(places):
-    """Puts a file into the test's own directory of a server that it shares with others; returns a function that asks for
-    a path there."""
+    """Puts a file into the test's own directory on a shared server. Returns a function that
+    requests a path there."""
     place = places.new()
 
     def write(name, content):
@@ -107,14 +107,16 @@ def put(places):
 
 @pytest.fixture
 def traced(plain, files, tmp_path):
-    """A server with one worker that has the small file in its cache, and what counts its calls while a function runs."""
+    """Yields a function that counts the system calls of a server while another function runs. The
+    server has one worker, and the small file in its cache."""
     with Server(plain, files, "-j", "1", "-n") as server:
         server.get("/small.bin")
         yield lambda function, *flags: calls_of(server, tmp_path / "calls", function, *flags)
 
 
 def calls_of(server, path, function, *flags):
-    """Counts the system calls of a server while a function runs. path: where they are written to."""
+    """Counts the system calls of a server while a function runs. path: the file they are written
+    to."""
     command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), *flags]
     with subprocess.Popen(command) as strace:
         try:

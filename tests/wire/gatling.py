@@ -22,7 +22,7 @@ TIMEOUT = 20  # seconds after which a test has failed
 
 
 def eventually(condition, seconds=TIMEOUT):
-    """Waits until condition() is true, and returns what it says."""
+    """Waits until condition() is true. Returns its value."""
     deadline, pause = time.monotonic() + seconds, 0.002
     while True:
         result = condition()
@@ -30,11 +30,11 @@ def eventually(condition, seconds=TIMEOUT):
             return result
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(pause)
-        pause = min(1.5 * pause, 0.05)  # what takes long is not asked for again and again
+        pause = min(1.5 * pause, 0.05)  # tested less often if it takes long
 
 
 def listening(port):
-    """Whether somebody takes connections there."""
+    """Returns whether the port accepts connections."""
     with socket.socket() as s:
         return s.connect_ex(("127.0.0.1", port)) == 0
 
@@ -53,7 +53,7 @@ class Root:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        if stat.S_IMODE(path.stat().st_mode) != mode:  # else a server could see the file in one state more
+        if stat.S_IMODE(path.stat().st_mode) != mode:  # else a server could see one more state of the file
             path.chmod(mode)
         return path
 
@@ -66,7 +66,8 @@ class Root:
 
 @functools.cache
 def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), expired=False, days=30, begun=0):
-    """The paths of a self-signed certificate and of its key: valid from so many days ago for days from now on."""
+    """Returns the paths of a self-signed certificate and its key, valid from begun days ago for
+    days from now."""
     directory = Path(tempfile.mkdtemp(prefix="gatling-wire-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o755)
@@ -91,7 +92,7 @@ def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_p
 
 
 def trusting(*certificates, alpn=("http/1.1",)):
-    """A context of a client that trusts these, or anybody."""
+    """Returns a client's context that trusts these certificates, or any."""
     context = ssl.create_default_context()
     if not certificates:
         context.check_hostname = False
@@ -107,14 +108,14 @@ class Response:
         self.status, self.reason, self.fields, self.body, self.head, self.trailers = status, reason, fields, body, head, []
 
     def __getitem__(self, name):
-        """The value of a field that is there once, or None."""
+        """Returns the value of a field, which must not be repeated, or None."""
         values = [value for key, value in self.fields if key.lower() == name.lower()]
         assert len(values) <= 1, f"{name} is there more than once"
         return values[0] if values else None
 
 
 class Connection:
-    """tls: the context to shake hands with, for name. source: the address that it comes from."""
+    """A connection. tls: the context for the handshake, with name. source: its local address."""
 
     def __init__(self, address, family=socket.AF_INET, receive_buffer=None, tls=None, name="localhost", session=None, source=None,
                  timeout=TIMEOUT):  # fmt: skip
@@ -139,11 +140,11 @@ class Connection:
         self.socket.close()
 
     def half_close(self):
-        """Sends a FIN, also over TLS, and reads on."""
+        """Sends a FIN, also over TLS, and continues to read."""
         socket.socket.shutdown(self.socket, socket.SHUT_WR)
 
     def reset(self):
-        """Closes with a RST."""
+        """Closes with an RST."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.socket.close()
 
@@ -163,7 +164,7 @@ class Connection:
         return data
 
     def response(self, method="GET"):
-        """The next response, complete."""
+        """Returns the next response, which must be complete."""
         head = self._head()
         lines = head.decode("latin-1").split("\r\n")
         version, status, reason = lines[0].split(" ", 2)
@@ -188,7 +189,7 @@ class Connection:
         return head
 
     def chunks(self):
-        """The content of the next response, chunk by chunk as they come."""
+        """Yields the content of the next response, chunk by chunk as they arrive."""
         assert b"chunked" in self._head()
         yield from self._chunks()
 
@@ -204,7 +205,8 @@ class Connection:
             assert self._take(2) == b"\r\n"
 
     def _take(self, length):
-        """The next length bytes. What has come stays in the buffer if they do not come in time."""
+        """Returns the next length bytes. If they do not come in time, those that have come stay in
+        the buffer."""
         taken = bytearray(self.buffer)
         try:
             while len(taken) < length:
@@ -218,7 +220,7 @@ class Connection:
         return bytes(memoryview(taken)[:length])
 
     def rest(self):
-        """Everything until the server closes; a reset counts as closing."""
+        """Returns everything until the server closes; a reset counts as closing."""
         rest = bytearray(self.buffer)
         with contextlib.suppress(ConnectionResetError):
             while data := self.socket.recv(1 << 16):
@@ -230,14 +232,14 @@ class Connection:
         assert self.rest() == b""
 
     def assert_in_step(self):
-        """The connection is good for another request."""
+        """Checks that the connection can be used for another request."""
         response = self.get("/in-step")
         assert response.status == 404 and self.buffer == b""
 
 
 @functools.cache
 def runnable(build):
-    """A copy of the server that everybody may run, wherever the build is."""
+    """Returns a copy of the server that everybody may run, wherever the build is."""
     directory = tempfile.mkdtemp(prefix="gatling-wire-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     os.chmod(directory, 0o755)
@@ -245,7 +247,8 @@ def runnable(build):
 
 
 def share_descriptors(thread, other):
-    """kcmp(2), which the C library has no name for."""
+    """Returns whether two threads share descriptors, by kcmp(2), for which the C library has no
+    function."""
     number, kcmp_files = {"x86_64": 312, "aarch64": 272}[os.uname().machine], 2
     order = ctypes.CDLL(None, use_errno=True).syscall(number, thread, other, kcmp_files, 0, 0)
     assert order != -1, os.strerror(ctypes.get_errno())
@@ -262,18 +265,19 @@ def only_child(pid):
 
 
 def unprivileged():
-    """What makes subprocess leave root: there the server would chroot, and leaks would not be looked for."""
+    """Returns options for subprocess that leave root, since as root the server would chroot, and
+    leaks would not be searched."""
     return {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 def descriptors_limited_to(soft, hard=None):
-    """What makes subprocess start a program that may open so many."""
+    """Returns options for subprocess with that limit of descriptors."""
     return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard or soft))}
 
 
 class Server:
-    """The server of a build on 127.0.0.1 and a free port, unless told otherwise. It ends without delay (None: that of the server); launcher: a
-    command that becomes the server."""
+    """The server of a build, on 127.0.0.1 and a free port by default. It ends without delay (None:
+    the server's default). launcher: a command that becomes the server."""
 
     def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, tracer=(), launcher=(), drain_delay=0,
                  **popen):  # fmt: skip
@@ -290,13 +294,13 @@ class Server:
         elif not as_root:
             popen = {**unprivileged(), **popen}
         self.process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, **popen)
-        self.lines, self.errors = [], []  # what it has said before it serves is among its errors
+        self.lines, self.errors = [], []  # its messages before it serves are in errors
         while "gatling: serving" not in (line := self.process.stderr.readline().decode()):
             assert line, self.errors
             self.errors.append(line.rstrip("\n"))
         self.banner = line
         self.sandbox = next((said for said in self.errors if said.startswith("gatling: sandbox:")), None)
-        if self.sandbox:  # workers may have said something since
+        if self.sandbox:  # workers may have written lines since
             self.errors.remove(self.sandbox)
         self.pid = only_child(self.process.pid) if tracer else self.process.pid
         self.plain_port, self.tls_port = (
@@ -326,7 +330,8 @@ class Server:
             return connection.get(path, *fields, **options)
 
     def signal(self, number=signal.SIGTERM):
-        """A tracer gets none: it would keep it for itself, or take the server's with it."""
+        """Sends a signal to the server. Its tracer gets none: it would keep it for itself, or the
+        server's, too."""
         if self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):  # the tracer is about to end, too
                 os.kill(self.pid, number)
@@ -338,7 +343,7 @@ class Server:
             thread.join()
 
     def wait(self, status=0):
-        """Waits for the end, which has to be a clean one."""
+        """Waits for the end, which must be a clean one."""
         try:
             assert self.process.wait(TIMEOUT) == status, self.errors
         finally:
@@ -366,11 +371,12 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident(self):
-        """Bytes of memory."""
+        """Returns the resident bytes."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     def descriptors(self, cached=True):
-        """Open descriptors: of those threads that share them, once. cached: with the files of the root."""
+        """Returns the number of open descriptors, counted once for threads that share them. cached:
+        including the files of the root."""
         owners = []
         for thread in self.thread_ids():
             if not any(share_descriptors(thread, owner) for owner in owners):

@@ -1,5 +1,5 @@
-"""A client of HTTP/2 that sends exactly what it is told to. HPACK is written without Huffman and without the dynamic
-table, and read by nghttp2 (through ctypes)."""
+"""An HTTP/2 client that sends exactly what it is told to. It writes HPACK without Huffman coding or
+the dynamic table, and reads it with nghttp2 (through ctypes)."""
 
 import collections
 import ctypes
@@ -34,7 +34,7 @@ def integer(n, bits, pattern=0):
 
 
 def block(*fields):
-    """Literal fields, not indexed."""
+    """Returns literal fields, not indexed."""
     out = b""
     for name, value in fields:
         out += b"\0" + integer(len(name), 7) + name.encode("latin-1") + integer(len(value), 7) + value.encode("latin-1")
@@ -96,7 +96,8 @@ class Answer:
 
 
 class Http2(Connection):
-    """start: whether the preface, settings and a large window for the connection are sent at once."""
+    """start: whether to send the preface, settings, and a large window for the connection at
+    once."""
 
     def __init__(self, server, start=True, window=1 << 30, **options):
         super().__init__(("127.0.0.1", server.plain_port), **options)
@@ -109,7 +110,7 @@ class Http2(Connection):
         self.send(frame(WINDOW_UPDATE, payload=struct.pack(">I", 1 << 30)))
 
     def frame(self):
-        """The next frame, None at the end."""
+        """Returns the next frame, or None at the end."""
         try:
             while len(self.buffer) < 9 or len(self.buffer) < 9 + int.from_bytes(self.buffer[:3]):
                 if not self._fill():
@@ -122,13 +123,14 @@ class Http2(Connection):
         return Frame(kind, flags, stream, payload)
 
     def ask(self, path="/", *fields, end=True, **options):
-        """Sends a request; the number of its stream."""
+        """Sends a request. Returns the number of its stream."""
         stream, self.next_stream = self.next_stream, self.next_stream + 2
         self.send(frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), stream, request(path, *fields, **options)))
         return stream
 
     def answers(self, *streams, until_reset=False):
-        """The complete answers of streams, in the order of the streams; .order: whose frames came, frame by frame."""
+        """Returns the complete answers of streams, in the order of streams. order lists the streams
+        of the frames as they came."""
         found, self.order = {stream: Answer() for stream in streams}, []
         while not all(answer.ended for answer in found.values()):
             f = self.frame()
@@ -161,7 +163,7 @@ class Http2(Connection):
         return self.answers(self.ask(path, *fields, **options))[0]
 
     def ended(self):
-        """The error of the GOAWAY with which the connection ends; None if it just ends."""
+        """Returns the error of the GOAWAY with which the connection ends, or None without one."""
         error = None
         while f := self.frame():
             if f.type == GOAWAY:
@@ -169,7 +171,7 @@ class Http2(Connection):
         return error
 
     def flood(self, data, times):
-        """Sends it again and again, as long as the server takes it."""
+        """Sends data again and again, as long as the server takes it."""
         self.socket.settimeout(TIMEOUT)
         try:
             for _ in range(times):

@@ -34,7 +34,8 @@ class Acme(Server):
                          "--tls-port", "0", "-u", "nobody", "-n", *flags, launcher=trusting_launcher(self.work), as_root=True)  # fmt: skip
 
     def secure(self, name, root=None):
-        """A connection over TLS to a name; root: the certificate of an authority to trust (PEM)."""
+        """Opens a TLS connection to a name. root: the certificate of an authority to trust
+        (PEM)."""
         context = trusting()
         if root:
             context = ssl.create_default_context(cadata=root)
@@ -48,7 +49,7 @@ class Acme(Server):
         return [line for line in self.errors if all(word in line for word in words)]
 
     def helpers(self):
-        """The process that starts the other one again, and the other one."""
+        """Returns the process that restarts the other one, and that one."""
         first = next(pid for pid in children(self.pid) if Path(f"/proc/{pid}/comm").read_text() == "gatling-acme\n")
         return [first, *children(first)]
 
@@ -82,7 +83,7 @@ def test_sites_get_certificates_and_new_ones_too(first_build):
         for name in ("www.example.org", "alias.example.org", "blog.example.net"):
             with server.secure(name, authority_root) as c:
                 assert c.get("/", host=name).status == 200
-        # a site with a certificate has HTTPS alone, another site none
+        # a site with a certificate is HTTPS only, another site HTTP only
         assert server.get("/", host="www.example.org")["Location"] == f"https://www.example.org:{server.tls_port}/"
         assert server.get("/", host="intranet").body == b"intranet"
         with pytest.raises(ssl.SSLError), server.secure("intranet"):
@@ -91,7 +92,7 @@ def test_sites_get_certificates_and_new_ones_too(first_build):
             assert (server.directory / kind).stat().st_mode & 0o777 == 0o700
         assert all((server.directory / "live" / name / "privkey.pem").stat().st_mode & 0o777 == 0o600 for name in all_names)
         (root.path / "new.example.org").mkdir()
-        server.hurry()  # else it takes up to 20 seconds
+        server.hurry()  # otherwise it takes up to 20 seconds
         eventually(lambda: server.has("new.example.org"), seconds=60)
         lines = shown(first_build, server.directory)
         assert [line[0] for line in lines] == sorted((*all_names, "new.example.org"))
@@ -139,7 +140,8 @@ def test_the_sandbox_is_the_same_and_another_port_is_told(first_build, root):
 
 
 def test_without_root(first_build):
-    """Then the server is at ports of a user, keeps keys in the user's home, and does not change its root."""
+    """The server then uses a user's ports, keeps keys in the user's home, and does not change its
+    root."""
     root, port, home = sites("www.example.org"), free_port(), Root().path
     home.chmod(0o777)
     launcher = [*trusting_launcher(home), "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_STATE_HOME", f"HOME={home}"]
@@ -186,7 +188,7 @@ def problem(kind, detail):
     ids=["limit", "nonsense", "error", "empty"],
 )  # fmt: skip
 def test_an_authority_that_does_not_answer_as_it_should(first_build, status, text, expected, pause):
-    """Retry-After of an answer that is an error is kept."""
+    """The Retry-After of an error is obeyed."""
     root, port = sites("www.example.org"), free_port()
     with pretender(lambda handler: handler.say(status, text, Content_Type="application/problem+json", Retry_After=10800)) as url, \
          Acme(first_build, root, url, port) as server:  # fmt: skip
@@ -195,7 +197,7 @@ def test_an_authority_that_does_not_answer_as_it_should(first_build, status, tex
 
 
 def test_certificates_are_renewed_under_load_and_no_request_fails(first_build):
-    """Of 20 seconds; the last third of them is left when they are renewed."""
+    """They are valid for 20 seconds, and renewed when the last third of these is left."""
     root, port = sites("www.example.org"), free_port()
     with authority(root.path.parent, port, certificateValidityPeriod=20) as (url, _), Acme(first_build, root, url, port) as server:
         eventually(lambda: server.has("www.example.org"), seconds=60)
@@ -237,13 +239,13 @@ def test_a_killed_helper_comes_again_and_the_server_does_not_notice(first_build)
 
 
 def test_the_signal_to_open_logs_again_does_not_end_the_helpers(first_build):
-    """pkill -USR1 gatling sends it to all processes whose names begin so."""
+    """pkill -USR1 gatling sends it to all processes whose names begin with this."""
     with Acme(first_build, sites("www.example.org"), f"https://localhost:{free_port()}/dir", free_port()) as server:
         eventually(lambda: server.said("account:"), seconds=60)
         helpers = server.helpers()
         for pid in (*helpers, server.pid):
             os.kill(pid, signal.SIGUSR1)
-        time.sleep(2)  # what is tested is that nothing happens
+        time.sleep(2)  # tests that nothing happens
         assert server.helpers() == helpers and not server.said("has ended")
 
 

@@ -36,7 +36,7 @@ print("done")
 
 @contextlib.contextmanager
 def directory():
-    """One that everybody may write to, for sockets."""
+    """Makes a directory for sockets that everybody may write to."""
     path = Path(tempfile.mkdtemp(prefix="gatling-wire-"))
     path.chmod(0o777)
     yield path
@@ -45,7 +45,7 @@ def directory():
 
 @contextlib.contextmanager
 def running(command, socket, **options):
-    """A program that listens at a path. It ends with its children."""
+    """Runs a program that listens at a path. It ends with its children."""
     output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with Process(command, **output, **options) as process:
         eventually(lambda: socket.exists() or process.poll() is not None)
@@ -57,7 +57,7 @@ def running(command, socket, **options):
 
 @contextlib.contextmanager
 def serving(build, upstream, rules, source=None, **options):
-    """A server in front of it, with a copy of the files in a folder of applications."""
+    """Runs a server in front of it, with a copy of the files in a folder of applications."""
     root = Root({"index.html": b"hello", "favicon.ico": b"", "there.txt": b"there", "_redirects": rules.encode()})
     if source:
         shutil.copytree(HERE / source, root.path, dirs_exist_ok=True)
@@ -282,8 +282,8 @@ def git(*arguments, cwd):
 
 @pytest.mark.decided
 def test_git_pushes_and_clones_100_mb(cgi):
-    repositories = cgi.root.path.with_suffix(".repositories")  # beside the site, and nobody else's
-    shutil.rmtree(repositories, ignore_errors=True)  # of a try before
+    repositories = cgi.root.path.with_suffix(".repositories")  # beside the site, and not shared
+    shutil.rmtree(repositories, ignore_errors=True)  # of an earlier attempt
     repositories.mkdir()
     git("init", "-q", "--bare", "a.git", cwd=repositories)
     git("config", "-f", "a.git/config", "http.receivepack", "true", cwd=repositories)

@@ -1,4 +1,4 @@
-"""Request bodies are read past, so that the next request is where it should be."""
+"""Request bodies are read to their end, so that the next request is found."""
 
 import signal
 import socket
@@ -68,7 +68,7 @@ def test_the_last_answer_comes_after_its_100(connection):
     connection.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
     begun = time.monotonic()
     assert connection.response().status == 100
-    assert time.monotonic() - begun < 0.15  # the kernel holds back for 200 ms what more is to follow
+    assert time.monotonic() - begun < 0.15  # with MSG_MORE the kernel would wait for 200 ms
     connection.send(b"abc")
     response = connection.response()
     assert response.status == 200 and response["Connection"] == "close" and response.body == SMALL
@@ -96,7 +96,7 @@ def test_a_100_waits_for_room_in_the_socket(build, files):
             with Connection(str(path), family=socket.AF_UNIX) as c:
                 part = b"GET /big.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=0-%d\r\n\r\n"
                 c.send(part % 180_000 + part % length + one + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n")
-                time.sleep(0.002)  # the socket is to be full before it is read
+                time.sleep(0.002)  # so that the socket is full before it is read
                 assert len(c.response().body) == 180_001 and len(c.response().body) == length + 1
                 assert c.response().status == 100
                 c.send(b"abc")

@@ -1,4 +1,4 @@
-"""gatling --check: what an owner may have got wrong."""
+"""gatling --check: mistakes that an owner may make."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.clear
 
 GOOD = {"index.html": b"hello", "_headers": b"/*\n  X-A: 1\n", "_redirects": b"/a /b\n", "www.example.org/index.html": b"hello"}
 
-# what is there, and how the line about it begins
+# the content, and the start of the line about it
 WRONG = {
     "_headers": (b"/*  # all\n  X-A: 1\n  ETag: 1\n", "_headers:3: 'ETag: 1': only the server can set ETag: remove this line"),
     "_redirects": (b"/a /b\n\n/b /a # back\n", "_redirects:3: '/b /a # back': it leads in a circle: line 1"),
@@ -97,7 +97,7 @@ def test_rules_and_passwords_that_have_no_effect_where_they_are_are_said(first_b
     (root.path / "www.example.org").symlink_to("releases/7")
     (root.path / "linked").symlink_to(elsewhere.path)
     said = check(first_build, root, "-E", flag).stdout.splitlines()
-    # a directory to which two names lead is met under one of them
+    # a directory with two names is listed under one of them
     found = [line.replace("www.example.org/", "releases/7/") for line in said if "no effect" in line]
     assert sorted(found) == sorted(f"{place}: this is not the directory of a site, so the file has no effect" for place in places)
 

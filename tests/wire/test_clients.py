@@ -24,7 +24,8 @@ crlDistributionPoints = URI:http://localhost/none.crl
 
 
 def issued(directory):
-    """A certificate for localhost as an authority issues them, for 90 days; its key, and the authority."""
+    """Returns a certificate for localhost like those of an authority, valid for 90 days, its key,
+    and the authority."""
     (directory / "config").write_text(CA)
     for command in (
         "req -x509 -newkey rsa:2048 -nodes -subj /CN=authority -days 365 -keyout ca.key -out ca.pem",
@@ -48,7 +49,7 @@ def test_testssl_finds_nothing_above_low(first_build, files):
             stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False,
         )  # fmt: skip
     found = {item["id"]: item for item in json.loads(result.read_text())}
-    assert found["TLS1_3"]["severity"] == found["PFS"]["severity"] == found["BEAST"]["severity"] == "OK"  # it has looked
+    assert found["TLS1_3"]["severity"] == found["PFS"]["severity"] == found["BEAST"]["severity"] == "OK"  # were tested
     bad = [item for item in found.values() if item["severity"] in ("MEDIUM", "HIGH", "CRITICAL", "FATAL")]
     assert not bad, bad
 

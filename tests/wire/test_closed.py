@@ -1,4 +1,4 @@
-"""What is there and is not served: who asks gets a 403, and the owner is told why."""
+"""Files that exist and are not served: clients get a 403, and the owner is told why."""
 
 import html
 

@@ -1,4 +1,4 @@
-"""Files that are not in memory: a thread reads them, and nobody else waits for the disk."""
+"""Files that are not in memory: a thread reads them, and no other client waits for the disk."""
 
 import contextlib
 import ctypes
@@ -31,7 +31,8 @@ LIBC.mmap.restype = ctypes.c_void_p
 
 
 def in_memory(path):
-    """How many pages of a file are. preadv2(RWF_NOWAIT) would have the kernel read ahead; mincore(2) only looks."""
+    """Returns how many pages of a file are in memory. preadv2(RWF_NOWAIT) would make the kernel
+    read ahead; mincore(2) does not."""
     size = os.path.getsize(path)
     pages = (ctypes.c_ubyte * (-(-size // mmap.PAGESIZE)))()
     file = os.open(path, os.O_RDONLY)
@@ -43,8 +44,8 @@ def in_memory(path):
 
 
 def make_cold(path, stir=lambda: None):
-    """Drops a file from memory; skips the test where that cannot be done. Linux frees what a socket has sent with later
-    traffic of the same processor: stir() makes some."""
+    """Drops a file from memory; skips the test if that is impossible. Linux frees what a socket has
+    sent only with later traffic on the same processor: stir() makes some."""
     file = os.open(path, os.O_RDONLY)
     os.fsync(file)
     for _ in range(100):
@@ -78,7 +79,7 @@ def test_cold_files_arrive_whole(build, cold):
 
 def test_who_goes_away_while_the_disk_is_read_leaves_nothing_behind(build, cold):
     with Server(build, cold, "-j", "1", "-n") as server:
-        for n in range(CLIENTS):  # what the cache keeps open, and the thread that reads
+        for n in range(CLIENTS):  # so that files are cached, and the reading thread runs
             assert server.get(f"/{n}.bin").body == CONTENT
             make_cold(cold.path / f"{n}.bin", lambda: server.get("/small.bin"))
         before = server.descriptors()
@@ -91,14 +92,15 @@ def test_who_goes_away_while_the_disk_is_read_leaves_nothing_behind(build, cold)
 
 
 def on_slow_disk(path):
-    """A tracer: reads of the file take 150 ms, and the first looks of a loop find that it is not in memory. A real disk may
-    be so fast that the second look finds what the kernel has read ahead because of the first."""
+    """Returns a tracer that makes reads of the file take 150 ms, and the loop's first attempts find
+    that it is not in memory. A real disk may be so fast that the second attempt finds what the
+    kernel has read ahead because of the first."""
     delay, error = "inject=pread64:delay_enter=150000", "inject=preadv2:error=EAGAIN:when=1..3"
     return ["strace", "-f", "-qq", "-o", "/dev/null", "-P", str(path), "-e", "trace=pread64,preadv2", "-e", delay, "-e", error]
 
 
 def test_the_time_that_the_disk_takes_is_not_the_clients(build, files):
-    """Of a file so large that its hash is not waited for."""
+    """The file is so large that nobody waits for its hash."""
     path = files.write("cold.bin", CONTENT)
     with Server(build, files, "-j", "1", "-n", "-T", "1", tracer=on_slow_disk(path)) as server:
         started = time.monotonic()
@@ -122,7 +124,8 @@ def test_a_stream_whose_file_is_on_the_disk_does_not_hold_up_others(build, files
 
 @pytest.fixture(params=[Server.connect, Http2], ids=["http1", "http2"])
 def hashed_slowly(build, request):
-    """A server whose hash of a file takes four seconds, but whose clients wait for one, and a connection to it."""
+    """A server that takes four seconds to hash a file, for which its clients wait only one, and a
+    connection to it."""
     if request.param is Http2 and type(build).__name__ == "OverTls":
         pytest.skip("this client has no TLS")
     root = Root({"hashed.bin": CONTENT[:100_000], "small.bin": SMALL})
@@ -173,7 +176,8 @@ def test_races_between_a_worker_and_its_reader(threads, cold):
 
 
 def read_from_disk(server, threads):
-    """Bytes that these threads, and the others, have had read, proc(5)."""
+    """Returns the bytes that these threads, and all others, have caused to be read from disk,
+    proc(5)."""
     count = [0, 0]
     for thread in server.thread_ids():
         text = Path(f"/proc/{server.pid}/task/{thread}/io").read_text()
@@ -183,8 +187,9 @@ def read_from_disk(server, threads):
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
 def test_a_thread_has_the_disk_read_and_not_the_loop(plain, files, known):
-    """The kernel reads ahead for whoever reads, and goes on where the loop finds what it has marked. A disk may be so
-    quick that what a loop looks for is there before the look is over."""
+    """The kernel reads ahead for whoever reads, and continues where the loop reaches the page that
+    it has marked. A disk may be so fast that what the loop tries to read is there before the
+    attempt returns."""
     content, size = CONTENT * 20, SIZE * 20
     path = files.write("cold.bin", content)
 
@@ -208,7 +213,7 @@ def test_a_thread_has_the_disk_read_and_not_the_loop(plain, files, known):
 
 
 def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_path):
-    """Without a free descriptor, and with thousands of requests that are taken back at once."""
+    """Without a free descriptor, and with thousands of requests that are cancelled at once."""
     with Server(plain, cold, "-j", "1", "-n", **descriptors_limited_to(128)) as server:
         for n in range(CLIENTS):
             assert server.get(f"/{n}.bin").body == CONTENT
@@ -242,7 +247,7 @@ def large():
 
 
 def open_files(server):
-    """Paths of all that the workers have open."""
+    """Returns the paths of all that the workers have open."""
     paths = []
     for thread in server.thread_ids():
         for fd in os.listdir(f"/proc/{server.pid}/task/{thread}/fd"):
@@ -252,7 +257,7 @@ def open_files(server):
 
 
 def opened(server):
-    """Paths of the files that the workers keep open."""
+    """Returns the paths of the files that the workers keep open."""
     return {path for path in open_files(server) if ".bin" in path}
 
 
@@ -269,7 +274,7 @@ def test_files_that_are_gone_are_closed(build, large):
 
 @pytest.mark.parametrize("most", [2, 100])
 def test_as_many_files_are_kept_open_as_the_owner_says(build, root, most):
-    """Also if these are most of the descriptors."""
+    """Even if these are most of the descriptors."""
     for n in range(most + 3):
         root.write(f"{n}.bin", CONTENT[:70_000])
     with Server(build, root, "-j", "1", "-n", "--cache-files", str(most), **descriptors_limited_to(160)) as server:
@@ -303,7 +308,8 @@ def test_files_that_nobody_asks_for_in_a_minute_are_closed(plain, large):
 
 
 def deleted(server):
-    """Files without a name that the server holds, open or mapped: the file system has not got their space back."""
+    """Returns deleted files that the server still holds, open or mapped, so that the file system
+    has not got their space back."""
     held = open_files(server)
     with open(f"/proc/{server.pid}/maps", encoding="utf-8") as maps:
         held += maps.read().splitlines()
@@ -315,7 +321,8 @@ FILES = 40
 
 @pytest.mark.parametrize("load", ["idle", "busy"])
 def test_the_space_of_files_replaced_or_removed_is_given_back(build, load):
-    """Of virtual hosts, of precompressed copies, of a directory that is removed, and of files replaced under load."""
+    """Files of virtual hosts, precompressed copies, those in a removed directory, and files
+    replaced under load."""
     names = [f"{host}/{n}{suffix}" for host in ("a", "b", "gone") for n in range(FILES // 4) for suffix in (".bin", ".bin.gz")]
     root = Root({name: CONTENT[:200_000] for name in names})
     with Server(build, root, "-j", "2", "-n") as server, contextlib.ExitStack() as stack:
@@ -346,7 +353,8 @@ def test_the_space_of_files_replaced_or_removed_is_given_back(build, load):
 
 @contextlib.contextmanager
 def slowed(files, *flags):
-    """A root with these files, on a disk where each look and each read takes as long as take() says."""
+    """Yields a root with these files, on a disk where each lookup and each read takes as long as
+    take() says."""
     if not os.path.exists("/dev/fuse") or os.geteuid() != 0:
         pytest.skip("this takes FUSE and root")
     source, root = Root(files), Root()
@@ -372,7 +380,7 @@ def slow_disk():
 @pytest.mark.clear
 def test_only_who_asks_for_what_is_on_a_slow_disk_waits_for_it(build, slow_disk):
     with Server(build, slow_disk, "-j", "1", "-T", "30") as server:
-        assert server.get("/hot.txt").body == b"hot"  # and the names of the site are looked at
+        assert server.get("/hot.txt").body == b"hot"  # the names of the site have been read, too
         slow_disk.take(1)
         connections = [server.connect().send(b"GET /%d.jpg HTTP/1.1\r\nHost: localhost\r\n\r\n" % n) for n in range(CLIENTS)]
         missing = server.connect().send(b"GET /missing HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -404,7 +412,8 @@ def test_hosts_that_are_new_hold_nobody_up(build, slow_disk):
 
 @pytest.mark.clear
 def test_the_rules_of_a_site_are_looked_at_beside_the_loop(build):
-    """The kernel forgets what the disk has said within half a second, so that each look of the server's is a new one."""
+    """The kernel forgets what the disk returned within half a second, so that each look of the
+    server is a new one."""
     with (
         slowed({"_redirects": b"/from /to 301!\n"}, "--remembered", "0.5") as root,
         Server(build, root, "-j", "1", "-T", "30") as server,

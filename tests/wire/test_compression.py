@@ -1,4 +1,5 @@
-"""Content codings: files beside others, compression here, unpacking on the way; negotiated, each a representation."""
+"""Content codings: precompressed files, compression by the server, and unpacking; they are
+negotiated, and each is a representation."""
 
 import gzip
 import os
@@ -286,7 +287,7 @@ def test_what_is_there_in_a_coding_alone_is_served_by_its_own_name(connection, p
 def test_what_a_client_cannot_read_is_not_acceptable(connection, path, coding):
     refused = ask(connection, path, "gzip")
     assert refused.status == 406 and refused["Vary"] == "Accept-Encoding"
-    assert ask(connection, path)["Content-Encoding"] == coding  # who says nothing refuses nothing
+    assert ask(connection, path)["Content-Encoding"] == coding  # no field: nothing is refused
 
 
 def test_caches_know_that_it_depends_on_the_client(build, root):
@@ -356,14 +357,14 @@ def test_what_is_still_being_sent_counts(plain, root):
     ids=["page", "index", "two members", "padded", "large"],
 )
 def test_gzip_is_unpacked_for_who_does_not_read_it(connection, path, wanted):
-    assert eventually(lambda: ask(connection, path, method="HEAD")["ETag"])  # it takes a while with a large one
+    assert eventually(lambda: ask(connection, path, method="HEAD")["ETag"])  # hashing a large one takes a while
     plain, head = ask(connection, path), ask(connection, path, method="HEAD")
     packed = ask(connection, path, "gzip")
     assert plain.status == 200 and plain.body == wanted
     assert plain["Content-Encoding"] is None and plain["Vary"] == packed["Vary"] == "Accept-Encoding"
     assert head["Content-Length"] == str(len(wanted)) and plain["ETag"] != packed["ETag"]
     assert ask(connection, path, None, "If-None-Match: " + plain["ETag"]).status == 304
-    # from which byte on cannot be said without unpacking what is before it
+    # the offset of a byte cannot be known without unpacking what is before it
     assert plain["Accept-Ranges"] == "none"
     assert ask(connection, path, None, "Range: bytes=0-9").status == 200
 
@@ -389,7 +390,7 @@ def test_what_is_older_than_the_file_is_not_served(connection):
 
 
 def test_times_that_are_cut_to_seconds_are_as_old_and_what_is_older_is_said(build, root):
-    """As Debian's brotli makes them."""
+    """As those of Debian's brotli are."""
     second = 1_700_000_000 * 10**9
     for name, ns in (("a.txt", 500_000_007), ("a.txt.br", 0), ("a.txt.gz", 500_000_001), ("b.txt", 500_000_007), ("b.txt.zst", 500_000_000)):
         root.write(name, name.encode())
@@ -434,7 +435,7 @@ def ask_once(server, path, accept):
 
 
 def test_a_file_that_changes_while_it_is_compressed_never_goes_out_under_another_tag(build, root):
-    """The tag of what is compressed says which state of the file it was made of."""
+    """The tag of a compressed answer shows which state of the file it was made of."""
     states = {}
     root.write("a.txt", BIG)
     done = threading.Event()
@@ -456,7 +457,7 @@ def test_a_file_that_changes_while_it_is_compressed_never_goes_out_under_another
                 for accept in ("gzip", ""):
                     response = ask(connection, "/a.txt", accept)
                     text = UNPACK[response["Content-Encoding"]](response.body)
-                    if response["ETag"]:  # what is replaced before it is hashed has none
+                    if response["ETag"]:  # a file that is replaced before it is hashed has none
                         tag = re.match('"[0-9a-f]+', response["ETag"])[0]
                         assert states.setdefault(tag, text) == text
         assert len(states) > 1

@@ -18,7 +18,7 @@ NOBODY = ("-u", "nobody", "-j", "2")
 
 @pytest.fixture
 def outside():
-    """A directory that only root may look into, with a log and keys."""
+    """Makes a directory that only root may read, with a log and keys."""
     root = Root()
     root.path.chmod(0o700)
     cert, key = certificate()
@@ -131,7 +131,7 @@ def test_without_anything_outside_there_is_one_process(build, root):
 
 
 def test_directories_are_read_when_they_change_alone(plain, root, outside, tmp_path):
-    """However many files there are: a look at them each second is one stat(2)."""
+    """However many files there are, checking them each second is one stat(2)."""
     with confined(plain, root, outside) as server:
         time.sleep(3)  # as long as a change might not show in the times, they are read
         path = tmp_path / "calls"

@@ -100,7 +100,7 @@ def test_a_client_may_vanish_at_any_point(of_one_worker, sent, how):
         else:
             c.reset()
     assert server.get("/small.bin").body == SMALL
-    # what is left open is no more than the file that the cache keeps
+    # only the file that the cache keeps remains open
     eventually(lambda: server.descriptors() <= before + 1)
 
 
@@ -139,7 +139,7 @@ def test_each_request_starts_the_time_of_an_idle_connection_anew(impatient):
         while time.monotonic() < until:
             c.send(GET)
             assert c.response().status == 200
-            time.sleep(0.2)  # what is tested is that this time does not add up
+            time.sleep(0.2)  # tests that this time does not add up
 
 
 def test_half_a_head_is_answered_with_408(impatient):
@@ -247,7 +247,7 @@ def test_who_is_refused_can_still_send_and_then_reads_the_answer(server, head, s
     for _ in range(10):
         with server.connect() as c:
             c.send(head + b"\r\n")
-            time.sleep(0.02)  # the answer is there, and nobody is to be hurt by it
+            time.sleep(0.02)  # the answer is there, and must not get lost
             for _ in range(3):
                 c.send(b"x" * 1000)
                 time.sleep(0.005)
@@ -268,7 +268,7 @@ def test_requests_behind_the_last_one_do_not_reset_the_connection(server, path):
 
 @pytest.fixture
 def small_server(build, files):
-    """A server that may open 64 descriptors."""
+    """A server with a limit of 64 descriptors."""
     with Server(build, files, "-j", "1", "-n", "--defer-accept", "off", "--min-rate", "0", **descriptors_limited_to(64)) as server:
         yield server
 
@@ -282,7 +282,7 @@ def test_without_descriptors_the_server_waits_idly_and_recovers(small_server):
             assert clients[-1]._fill()
     assert len(clients) > 8
     used = small_server.cpu_seconds()
-    time.sleep(1)  # what is tested is that nothing is done in this time
+    time.sleep(1)  # tests that nothing is done in this time
     assert small_server.cpu_seconds() - used < 0.3
     for c in clients:
         c.close()
@@ -407,7 +407,7 @@ def still_open(connection):
 
 @pytest.fixture
 def downloading(build, root):
-    """A connection that has read the head and a little of a file of 30 MB."""
+    """Yields a connection that has read the head and a little of a file of 30 MB."""
     root.write("huge", b"a" * 30_000_000)
     with Server(build, root, "-j", "1") as server, server.connect(receive_buffer=65536) as c:
         c.send(b"GET /huge HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -440,7 +440,8 @@ def test_a_file_emptied_while_it_is_sent_ends_the_connection_short(downloading):
 def test_a_file_cut_inside_a_page_while_it_is_sent_ends_the_connection_short(downloading):
     path, c = downloading
     os.truncate(path, 1000)
-    # Linux zeros the rest of the page, also where a socket refers to it (see io/sendfile-linux.c)
+    # Linux fills the rest of the page with zeros, also where a socket refers to it (see
+    # io/sendfile-linux.c)
     assert len(c.rest()) < 30_000_000
 
 
@@ -476,7 +477,8 @@ def test_a_client_that_connects_in_advance_is_taken_in_and_answered_when_it_asks
 
 
 def test_bytes_behind_the_last_request_do_not_cost_its_answer(build, files):
-    """They may come when the answer waits for the FIN, and reset a connection that is just closed."""
+    """They may come while the answer waits for the FIN, and would reset a connection that is simply
+    closed."""
     with Server(build, files, "-j", "1", "-n") as server:
         for _ in range(1000):
             with server.connect() as connection:
@@ -499,7 +501,7 @@ def test_who_sends_on_without_reading_costs_the_others_nothing(build, files):
 
             def rests():
                 used = server.cpu_seconds()
-                time.sleep(0.5)  # what is tested is that nothing is done in this time
+                time.sleep(0.5)  # tests that nothing is done in this time
                 return server.cpu_seconds() - used < 0.1
 
             eventually(rests)  # when the sockets are full

@@ -1,4 +1,4 @@
-"""The error log: a file of its own for what the server says to its owner."""
+"""The error log: a separate file for the server's messages to its owner."""
 
 import re
 import signal
@@ -17,7 +17,7 @@ def lines_of(path):
 
 
 def complain(server, name):
-    """Has the server say something about a file that is not to be served."""
+    """Makes the server write a line about a file that it must not serve."""
     server.root.write(name, b"x", mode=0o600)
     assert server.get(f"/{name}").status == 403
 

@@ -1,4 +1,4 @@
-"""Who takes most of a worker's time comes after the others."""
+"""A client that takes most of a worker's time comes after the others."""
 
 import contextlib
 import signal
@@ -18,7 +18,7 @@ REQUEST = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
 
 @contextlib.contextmanager
 def beside_a_greedy_one(build, **files):
-    """A server that knows GREEDY, and connections of it."""
+    """Yields a server that knows GREEDY, and connections from it."""
     root = Root({"greedy": SMALL, "other": SMALL, **files})
     with Server(build, root, "-j", "1") as server:
         connections = [server.connect(source=GREEDY) for _ in range(MANY)]
@@ -40,14 +40,14 @@ def take_all(connections):
 
 
 def stop(server):
-    """Until all of its threads stand still."""
+    """Stops the server, and waits until all of its threads stand still."""
     server.signal(signal.SIGSTOP)
     states = [Path(f"/proc/{server.pid}/task/{thread}/stat") for thread in server.thread_ids()]
     eventually(lambda: all(path.read_text().rsplit(") ", 1)[1][0] == "T" for path in states))
 
 
 def answered_before(server, requests):
-    """How many of the last requests were answered before the one for /other."""
+    """Returns how many of the last requests were answered before the one for /other."""
     eventually(lambda: len(server.lines) == MANY * ROUNDS + requests)
     return next(n for n, line in enumerate(server.lines) if "/other" in line) - MANY * ROUNDS
 
@@ -75,7 +75,8 @@ def test_one_with_many_new_connections_does_not_keep_another_waiting(first_build
 
 
 def test_downloads_of_a_greedy_one_go_on_beside_another(first_build):
-    """Who comes last in a turn still gets one: also while the others use up what writers get together."""
+    """The last one in a turn still gets its share, even while the others use up the time that all
+    writers have together."""
     ended = threading.Event()
 
     def press():

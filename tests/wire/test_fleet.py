@@ -1,4 +1,5 @@
-"""Several machines, as the manual describes them: an address that moves with keepalived, and content that comes by rsync."""
+"""Several machines, as the manual describes them: an address that moves with keepalived, and
+content that rsync distributes."""
 
 import contextlib
 import ctypes
@@ -27,7 +28,7 @@ C = ctypes.CDLL(None, use_errno=True)
 
 
 class Machine:
-    """A network namespace, with an interface eth0 on the bridge of another."""
+    """A network namespace, with an interface eth0 on the bridge of another one."""
 
     def __init__(self, stack, switch=None, address=None):
         self.stack = stack
@@ -51,7 +52,7 @@ class Machine:
 
     @staticmethod
     def _end(process):
-        """With its children, such as those of keepalived."""
+        """Ends a process with its children, such as those of keepalived."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -63,7 +64,7 @@ class Machine:
         return self._start(["nsenter", f"--net={self.network}", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def enter(self):
-        """The calling thread."""
+        """Moves the calling thread into the namespace."""
         with open(self.network, "rb") as network:
             assert C.setns(network.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
 
@@ -89,7 +90,8 @@ class Server80:
 
 
 class Clients(threading.Thread):
-    """200 new connections a second to the shared address: when each ended, and who has answered, or None."""
+    """Opens 200 connections a second to the shared address, and records when each ended, and who
+    answered, or None."""
 
     def __init__(self, machine):
         super().__init__()
@@ -113,11 +115,12 @@ class Clients(threading.Thread):
             thread.join()
 
     def who(self):
-        """Who has answered last."""
+        """Returns who answered last."""
         return next((who for _, _, who in reversed(self.seen) if who), None)
 
     def since(self, begun):
-        """Of what was asked since then: how many, how many had no answer, and the longest time in which none came."""
+        """Returns how many requests there were since then, how many had no answer, and the longest
+        time without one."""
         those = [(asked, ended, who) for asked, ended, who in list(self.seen) if asked >= begun]
         answered = sorted([begun, *(ended for _, ended, who in those if who)])
         pause = max((later - earlier for earlier, later in zip(answered, answered[1:])), default=0)
@@ -164,7 +167,8 @@ SIZES = {"page.html": 700, "app.js": 20_000, "data.json": 200_000, "large.bin": 
 
 
 def content(version, size):
-    """Of one version throughout, and of a length that says which."""
+    """Returns content that is of one version throughout, and whose length depends on the
+    version."""
     return (b"%08d" % version) * (size // 8 + version % 7)
 
 

@@ -1,4 +1,4 @@
-"""Behind proxies that speak HTTP: whose a request is, as X-Forwarded-For and Forwarded say."""
+"""Behind HTTP proxies: the client's address from X-Forwarded-For and Forwarded."""
 
 import contextlib
 import socket

@@ -18,7 +18,7 @@ LIBRARY.crypt.restype = ctypes.c_char_p
 
 
 def hashed(setting):
-    """The hash of "right", crypt(3)."""
+    """Returns the hash of "right" by crypt(3)."""
     return LIBRARY.crypt(b"right", setting.encode()).decode()
 
 
@@ -105,7 +105,7 @@ def test_what_is_published_behind_a_new_guard_is_shown_to_nobody(build):
     root = Root({"d/page.bin": b"o" * 100_000, "d/new.txt": b"o"})
     with Server(build, root, "-j", "1") as server, server.connect() as c:
         until = time.monotonic() + 0.3
-        while time.monotonic() < until:  # the server knows what is in the directory
+        while time.monotonic() < until:  # the server then knows the directory
             assert c.get("/d/missing").status == 404
         assert c.get("/d/page.bin").status == 200
         write(root, "A realm\nann:*\n", "d/.htaccess")
@@ -135,7 +135,7 @@ FAULTS = {"EIO": 503, "ENOMEM": 503, "EMFILE": 503, "EACCES": 403}
 @pytest.mark.clear
 @pytest.mark.parametrize("error", FAULTS)
 def test_what_cannot_be_seen_just_now_is_not_there_for_nobody_and_is_not_remembered(plain, error):
-    """The second look at the files succeeds."""
+    """The second attempt to look at the files succeeds."""
     root = guarded("realm\nann:" + HASHES["md5crypt"])
     root.write("host.example/file.txt", b"of the host")
     for path, host in (("d/.htaccess", "x"), ("host.example", "host.example")):
@@ -154,7 +154,7 @@ def test_what_cannot_be_seen_just_now_is_not_there_for_nobody_and_is_not_remembe
 
 
 def ask_from(server, source, user, password):
-    """The socket of a client at that address, who has sent a request and closes."""
+    """Returns the socket of a client at that address that has sent its last request."""
     s = socket.create_connection(("127.0.0.1", server.plain_port), source_address=(source, 0))
     s.settimeout(60)
     s.sendall(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{basic(user, password)}\r\n\r\n".encode())
@@ -162,7 +162,8 @@ def ask_from(server, source, user, password):
 
 
 def test_who_has_not_guessed_is_checked_before_those_who_do(build):
-    """An attack from many addresses: nobody who logs in for the first time is turned away, nor waits for all of it."""
+    """An attack from many addresses: nobody who logs in for the first time is turned away, or waits
+    for all of it."""
     users = "".join(f"user{i}:{MEDIUM}\n" for i in range(16))
     with Server(build, guarded("realm\n" + users), "-j", "1", address=("-i", "0.0.0.0")) as server:
         attack = [ask_from(server, f"127.2.{n}.1", "user0", f"guess {n} {i}") for i in range(3) for n in range(80)]
@@ -173,7 +174,7 @@ def test_who_has_not_guessed_is_checked_before_those_who_do(build):
 
 
 def test_who_waits_is_not_overtaken_by_who_guesses_more(build):
-    """All are of one loop and one queue: in which order they are answered is in the log."""
+    """All of them use one loop and one queue; the log shows in which order they are answered."""
     users = f"ann:{SLOW}\nben:{SLOW}\n"
     with Server(build, guarded("realm\n" + users), "-j", "1", address=("-i", "0.0.0.0")) as server:
         clients = [ask_from(server, "127.2.0.1", "ann", f"guess {i}") for i in range(2)]
@@ -339,7 +340,7 @@ def test_an_address_has_so_many_attempts(build):
         limited = [response for response in found if response.status == 429]
         assert [response.status for response in found[:10]] == [401] * 10 and len(limited) >= 3
         assert limited[0]["Retry-After"] == "3"
-        # who is known to be right is not kept out by who guesses from the same address
+        # a known password is not locked out by guesses from the same address
         assert connection.get("/d/file.txt", basic("ann")).status == 200
         eventually(lambda: connection.get("/d/file.txt", basic("ann", "another")).status == 401, 10)
 
@@ -389,7 +390,7 @@ def test_a_host_does_not_lead_around_the_guard_of_the_root(build, root):
         assert server.get("/x.txt", host="docs").status == 401
         assert server.get("/", host="docs").status == 401
         assert server.get("/x.txt", basic("ann"), host="docs").body == b"secret"
-    with Server(build, root, "-j", "1", "-v") as server:  # the root is no site
+    with Server(build, root, "-j", "1", "-v") as server:  # the root is not a site
         assert server.get("/x.txt", host="docs").body == b"secret"
 
 

@@ -1,4 +1,4 @@
-"""HTTP/2: what a request and an answer are, priorities, windows, the end, and floods, each with its limit."""
+"""HTTP/2: requests and answers, priorities, windows, the end, and floods, each with its limit."""
 
 import contextlib
 import re
@@ -25,7 +25,7 @@ def c(server):
         yield connection
 
 
-pytestmark = pytest.mark.clear  # HTTP/2 is spoken in clear text here; over TLS it is h2spec, curl and browsers that do
+pytestmark = pytest.mark.clear  # HTTP/2 without TLS; with TLS, h2spec, curl and browsers test it
 
 
 # --- answers ---
@@ -129,7 +129,8 @@ def test_who_expects_a_100_gets_it_or_the_answer(c, path, method, status):
 
 
 def test_who_is_refused_while_sending_content_reads_the_answer_and_goes_on(c):
-    """Section 8.1: RST_STREAM with NO_ERROR behind a complete answer; what is still under way is dropped."""
+    """Section 8.1: RST_STREAM with NO_ERROR after a complete answer; what is still under way is
+    dropped."""
     stream = c.ask("/small.bin", ("content-length", "20000000"), method="POST", end=False)
     for _ in range(600):
         c.send(frame(DATA, 0, stream, b"x" * 16000))
@@ -159,7 +160,7 @@ def test_streams_with_long_lines_in_the_log_may_wait(build, files):
 
 
 def test_what_is_more_urgent_is_not_behind_what_came_first(build, files):
-    """RFC 9218: the stylesheet is not behind the video."""
+    """RFC 9218: the stylesheet does not wait for the video."""
     with Server(build, files, "-j", "1", "--cache", "1M") as server, Http2(server, window=0) as c:
         video, style, picture = c.ask("/big.bin", ("priority", "u=5")), c.ask("/small.bin", ("priority", "u=1")), c.ask("/big.bin")
         c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
@@ -319,7 +320,7 @@ def test_the_size_of_the_table_is_said_in_the_block_that_is_sent_first(server):
 
 
 def test_a_client_without_a_dynamic_table_is_told_that_it_is_not_used(c):
-    """RFC 7541, section 4.2; nghttp2 would not take the block otherwise."""
+    """See RFC 7541, section 4.2; nghttp2 would reject the block otherwise."""
     c.inflate.library.nghttp2_hd_inflate_change_table_size(c.inflate.inflater, 0)
     c.send(frame(SETTINGS, payload=settings(table=0)))
     assert c.get("/small.bin").body == SMALL and c.get("/big.bin").status == 200
@@ -357,15 +358,15 @@ FLOODS = {
 
 @pytest.mark.parametrize("name", FLOODS)
 def test_floods_are_ended(calm, name):
-    """Those that send nothing but what costs little to send: the server keeps nothing of it, and who asks meanwhile is
-    answered (how fast, beside other servers: bench/versus/floods.py)."""
+    """These send only what is cheap to send. The server keeps nothing of it, and answers others
+    meanwhile (how fast, beside other servers: bench/versus/floods.py)."""
     rounds, waited, octets = 3, [], b"".join(FLOODS[name](n) for n in range(20_000))
 
     def flood():
         for _ in range(rounds):
             with Http2(calm) as c:
                 c.flood(octets, 1)
-                assert c.ended() in (ENHANCE_YOUR_CALM, None)  # None: a reset has overtaken it, for what was still being sent
+                assert c.ended() in (ENHANCE_YOUR_CALM, None)  # None: a reset overtook it
 
     with Http2(calm) as good, ThreadPoolExecutor(1) as flooder:
         assert good.get("/small.bin").body == SMALL
@@ -383,7 +384,8 @@ def test_floods_are_ended(calm, name):
 
 
 def test_a_bomb_of_references_is_no_request(c):
-    """HPACK: 4,000 octets in the dynamic table, named by one octet each. HTTP2_LIST_MAX: there is no second one."""
+    """HPACK: 4,000 octets in the dynamic table, referred to by one octet each. HTTP2_LIST_MAX does
+    not allow a second one."""
     fill = b"\x40" + integer(1, 7) + b"x" + integer(3900, 7) + b"y" * 3900
     c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1, request("/small.bin") + fill))
     assert c.answers(1)[0].body == SMALL
@@ -401,7 +403,7 @@ def test_a_scheme_is_one(c, scheme):
 
 
 def test_streams_beyond_the_limit_are_refused(c):
-    """HTTP2_STREAMS_MAX."""
+    """See HTTP2_STREAMS_MAX."""
     c.send(frame(SETTINGS, payload=settings(window=0)))
     streams = [c.ask("/big.bin") for _ in range(130)]
     c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
@@ -421,7 +423,7 @@ def test_listings_are_shared_by_those_who_ask_at_the_same_time(build, root):
 
 
 def test_what_comes_on_streams_that_were_reset_is_dropped(c):
-    """Section 5.1: more of them than HTTP2_RESETS allows, if that counted again."""
+    """Section 5.1: there are more of these frames than HTTP2_RESETS would allow if they counted."""
     c.send(frame(SETTINGS, payload=settings(window=0)))
     busy = [c.ask("/big.bin") for _ in range(128)]
     refused = [c.ask("/small.bin", end=False) for _ in range(200)]
@@ -444,12 +446,12 @@ def test_a_connect_is_answered_without_its_content(c):
 
 
 def test_large_files_of_a_connection_take_turns(build, root):
-    """HTTP2_FILES."""
+    """See HTTP2_FILES."""
     for i in range(20):
         root.write(f"f{i}", bytes([i]) * 70_000)
     with Server(build, root, "-j", "1", "-n") as server, Http2(server, window=0) as c:
         for i in range(20):
-            server.get(f"/f{i}", method="HEAD")  # what is in them is known then
+            server.get(f"/f{i}", method="HEAD")  # now they are hashed
         streams = [c.ask(f"/f{i}") for i in range(20)] + [c.ask("/a.txt", method="HEAD")]
         seen = set()
         while streams[-1] not in seen:  # nothing stands in its way
@@ -468,7 +470,7 @@ def test_large_files_of_a_connection_take_turns(build, root):
 
 def test_requests_that_end_in_a_reset_are_logged(build, files):
     with Server(build, files, "-j", "1", "--cache", "1M") as server, Http2(server, window=0) as c:
-        server.get("/big.bin", method="HEAD")  # what is in it is known then
+        server.get("/big.bin", method="HEAD")  # now it is hashed
         stream = c.ask("/big.bin?taken-back")
         c.send(frame(RST_STREAM, stream=stream, payload=b"\0\0\0\x08"))
         c.send(frame(HEADERS, END_HEADERS | END_STREAM, c.next_stream, request("/x", ("Upper", "case"))))
@@ -501,7 +503,7 @@ def test_priorities_of_streams_that_cannot_be_end_the_connection(c, name):
 
 
 def test_a_priority_may_come_before_its_request(c):
-    c.get("/big.bin", method="HEAD")  # what is in it is known then
+    c.get("/big.bin", method="HEAD")  # now it is hashed
     c.send(frame(SETTINGS, payload=settings(window=0)))
     c.send(frame(PRIORITY_UPDATE, payload=b"\0\0\0\7u=0") + frame(PRIORITY_UPDATE, payload=b"\0\0\0\7u=1"))
     first, second, third = (c.ask("/big.bin") for _ in range(3))
@@ -518,7 +520,7 @@ def test_the_settings_of_a_frame_count_together(server):
 
 
 def test_more_content_than_anybody_needs_is_refused(c):
-    """BODY_MAX."""
+    """See BODY_MAX."""
     stream = c.ask("/none", method="POST", end=False)
     c.flood(frame(DATA, 0, stream, b"x" * 16384), 70)
     assert c.answers(stream)[0].reset == ENHANCE_YOUR_CALM
@@ -526,7 +528,8 @@ def test_more_content_than_anybody_needs_is_refused(c):
 
 
 def test_who_does_not_read_answers_is_cut_off(plain, files):
-    """HTTP2_UNSENT_MAX: of frames; what streams have to send is not read before its time."""
+    """See HTTP2_UNSENT_MAX, which limits frames; the content of streams is not read before it can
+    be sent."""
     with Server(plain, files, "-j", "1", "-n", "-T", "2") as server:
         memory = server.resident()
         stuck = [Http2(server, receive_buffer=4096) for _ in range(50)]
@@ -544,13 +547,14 @@ def test_who_does_not_read_answers_is_cut_off(plain, files):
 
 
 def goaway(f):
-    """What a GOAWAY says: the last stream, the error."""
+    """Returns the last stream and the error of a GOAWAY."""
     assert f.type == GOAWAY
     return int.from_bytes(f.payload[:4]), int.from_bytes(f.payload[4:8])
 
 
 def test_the_end_is_announced_and_what_is_under_way_is_finished(build, files):
-    """RFC 9113, section 6.8: first a GOAWAY for no stream, and when that has been heard the one that counts."""
+    """RFC 9113, section 6.8: first a GOAWAY that ends no stream and then, when it has been
+    received, the final one."""
     with Server(build, files, "-j", "1", "--cache", "1M") as server, Http2(server, window=100_000) as busy, Http2(server) as idle:
         assert idle.get("/small.bin").body == SMALL
         stream = busy.ask("/big.bin")
@@ -568,7 +572,7 @@ def test_the_end_is_announced_and_what_is_under_way_is_finished(build, files):
         while (f := busy.frame()).type != GOAWAY:
             assert f.stream == crossed
         assert goaway(f) == (crossed, NO_ERROR)
-        late = busy.ask("/small.bin", end=False)  # which is refused by the number in the GOAWAY, whatever comes of it
+        late = busy.ask("/small.bin", end=False)  # refused by the number in the GOAWAY, whatever follows
         busy.send(frame(DATA, 0, late, b"x") + frame(WINDOW_UPDATE, stream=late, payload=b"\0\0\0\1"))
         busy.send(frame(RST_STREAM, stream=late, payload=b"\0\0\0\x08"))
         busy.send(frame(SETTINGS, payload=settings(window=1 << 30)))
@@ -618,7 +622,7 @@ def test_a_window_that_stays_shut_is_not_waited_for(build, files):
     with Server(build, files, "-j", "1", "--cache", "1M", "-T", "1") as server, Http2(server, window=0) as c:
         c.ask("/big.bin")
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            for _ in range(12):  # which moves no deadline
+            for _ in range(12):  # these move no deadline
                 c.send(frame(PING, payload=b"12345678"))
                 time.sleep(0.1)
         assert c.ended() in (NO_ERROR, None)
@@ -626,7 +630,8 @@ def test_a_window_that_stays_shut_is_not_waited_for(build, files):
 
 @pytest.mark.parametrize("told", [False, True], ids=["timeout", "drain"])
 def test_who_reads_slowly_gets_everything(build, files, told):
-    """When all is in the kernel's hands, the connection is idle to us, but frames of the client would reset it."""
+    """When everything has been handed to the kernel, the connection is idle for the server, but
+    frames from the client would reset it."""
     with Server(build, files, "-j", "1", "--cache", "1M", "-T", "1") as server, Http2(server, receive_buffer=65536) as c:
         stream = c.ask("/big.bin")
         got, started = 0, time.monotonic()
@@ -643,7 +648,8 @@ def test_who_reads_slowly_gets_everything(build, files, told):
 
 
 def test_who_pauses_at_the_end_keeps_the_last_bytes(build, files):
-    """The server has sent all and lingers; frames of the client come, and nothing is acknowledged for longer than that."""
+    """The server has sent everything and lingers; frames from the client arrive, and nothing is
+    acknowledged for longer than that."""
     with Server(build, files, "-j", "1", "--cache", "1M", "-T", "20") as server, Http2(server, receive_buffer=16384) as c:
         c.get("/big.bin", method="HEAD")
         stream = c.ask("/big.bin", ("range", "bytes=0-299999"))
@@ -663,7 +669,7 @@ def test_h2spec(first_build, venv, files, h2spec):
         for port, flags in ((server.plain_port, ()), (server.tls_port, ("-t", "-k"))):
             done = subprocess.run([h2spec, "-S", "-o", "5", "-h", "127.0.0.1", "-p", str(port), "-P", "/small.bin", *flags],
                                   capture_output=True, text=True, timeout=300, check=False)  # fmt: skip
-            # in clear text what is no preface is taken for HTTP/1.1, and answered
+            # without TLS, an invalid preface is taken for HTTP/1.1, and answered
             failed = 0 if flags else 1
             assert f"146 tests, {146 - failed} passed, 0 skipped, {failed} failed" in done.stdout, done.stdout[-3000:]
             assert failed == 0 or "3.5. HTTP/2 Connection Preface\n      × 2:" in done.stdout

@@ -1,4 +1,4 @@
-"""HTTPS: certificates and their names, what is agreed upon, tickets, and whoever does not speak TLS as they should."""
+"""HTTPS: certificates and their names, negotiation, tickets, and clients that violate TLS."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ HELLO = 22  # the content type of a record of the handshake
 
 
 class Tls(Server):
-    """A server that has certificates by itself; connect() shakes hands."""
+    """A server with its own certificates; connect() does the handshake."""
 
     def connect(self, *trusted, name="localhost", session=None, **context):
         return Connection(("127.0.0.1", self.tls_port), tls=trusting(*trusted, **context), name=name, session=session)
@@ -37,7 +37,8 @@ class Tls(Server):
 
 
 def install(path, cert, key, mode=0o640):
-    """Writes a file with key and certificate as somebody careful would: all at once, and for the server alone."""
+    """Writes a file with key and certificate as a careful owner would: at once, and readable only
+    for the server."""
     fresh = path.with_name(path.name + ".new")
     fresh.write_bytes(key.read_bytes() + cert.read_bytes())
     fresh.chmod(mode)
@@ -46,7 +47,7 @@ def install(path, cert, key, mode=0o640):
 
 
 def names(connection):
-    """What the certificate that was shown is for."""
+    """Returns the names in the certificate that was shown."""
     text = ssl.DER_cert_to_PEM_cert(connection.socket.getpeercert(True))
     shown = subprocess.run(["openssl", "x509", "-noout", "-ext", "subjectAltName"], input=text, text=True, capture_output=True, check=True)
     return shown.stdout.splitlines()[1].strip()
@@ -132,7 +133,7 @@ def start(build, root, *flags):
 
 
 def private(name, content=b"", mode=0o644):
-    """A file outside what is served."""
+    """Writes a file outside the served directory. Returns its path."""
     return Root({}).write(name, content, mode)
 
 
@@ -168,7 +169,7 @@ def test_what_is_wrong_with_a_certificate_is_said_and_http_is_served(first_build
             assert any(str(named) in line and why in line for line in server.errors), (name, server.errors)
             assert len(server.errors) <= 2 and all(line.startswith("gatling: ") for line in server.errors), server.errors
             with socket.create_connection(("127.0.0.1", server.tls_port)) as c:
-                if name == "expired":  # browsers say so; clients that do not look are served
+                if name == "expired":  # browsers warn; clients that do not check are served
                     names_of_it = trusting().wrap_socket(c, server_hostname="old")
                     names_of_it.close()
                 else:
@@ -212,7 +213,7 @@ def test_one_of_few_days_is_said_when_a_third_of_them_is_left(first_build, files
 
 
 def test_of_two_certificates_for_a_name_the_valid_one_is_shown(first_build, files):
-    """As certbot leaves them: example.com, given up, and example.com-0001."""
+    """As certbot leaves them: example.com, abandoned, and example.com-0001."""
     directory = Root({})
     for name, expired in (("a", True), ("b", False)):
         cert, key = certificate("DNS:localhost,DNS:two", expired=expired)
@@ -292,7 +293,7 @@ def test_a_broken_certificate_is_reported_once_and_the_last_good_one_stays(first
     with Tls(first_build, site, *FLAGS) as server:
         (site.path / "server.pem").write_bytes(b"not a certificate\n")
         eventually(lambda: server.errors)
-        time.sleep(2.5)  # what is tested is that nothing more is said
+        time.sleep(2.5)  # tests that no more is written
         assert len(server.errors) == 1 and "server.pem" in server.errors[0] and "stay" in server.errors[0]
         assert shown(server) == "DNS:localhost"
         install(site.path / "server.pem", *certificate("DNS:again"))
@@ -336,13 +337,14 @@ def test_a_directory_that_is_removed_does_not_take_its_certificates_out_of_use(f
         shutil.rmtree(live)
         eventually(lambda: server.errors)
         assert f"gatling: cannot use certificate {live}: No such file or directory" in server.errors[0]
-        time.sleep(1.5)  # what is tested is that nothing changes
+        time.sleep(1.5)  # tests that nothing changes
         assert of_www(server) == "DNS:www.example.org"
 
 
 @pytest.mark.parametrize("link", [True, False])
 def test_a_directory_that_another_one_replaces_is_looked_at_anew(first_build, files, place, link):
-    """By rename, or as a symbolic link that leads elsewhere: ways to publish many files at once."""
+    """By rename, or by a symbolic link that then leads elsewhere: ways to publish many files at
+    once."""
     live, default = place / "live", certificate()
     for name in ("first", "second"):
         fill(place / name, certificate(f"DNS:www.example.org,DNS:{name}.example.org"))
@@ -368,7 +370,7 @@ def test_a_private_key_is_not_served_whoever_may_read_it(first_build, files, nam
 
 
 def test_no_request_fails_while_certificates_change(first_build, site):
-    """Each new one is waited for: so many are taken up; REPLACEMENTS=100 in the environment takes minutes."""
+    """Waits for each new certificate; REPLACEMENTS=100 in the environment takes minutes."""
     pairs = [certificate("DNS:localhost"), certificate("DNS:localhost,DNS:other")]
     with Tls(first_build, site, "-j", "2", "-n", "--tls-port", "0") as server:
         ended, failed, answered = threading.Event(), [], 0
@@ -420,7 +422,7 @@ def test_who_offers_only_unknown_protocols_is_refused(secure):
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda v: v.name)
 def test_a_session_is_resumed_by_any_worker(first_build, files, version):
-    """Each worker is met with high probability, by so many connections."""
+    """With that many connections, each worker is very likely to be reached."""
     cert, key = certificate()
     context = trusting()
     context.minimum_version = context.maximum_version = version
@@ -463,7 +465,7 @@ def test_clients_need_a_certificate_of_the_authority_if_that_is_wanted(first_bui
 
 
 class Authority:
-    """One that issues certificates, and says by OCSP what it thinks of them."""
+    """An authority that issues certificates, and responds about them by OCSP."""
 
     def __init__(self, directory):
         self.directory, self.serial = directory, 16
@@ -473,7 +475,7 @@ class Authority:
         subprocess.run(["openssl", *map(str, command)], cwd=self.directory, check=True, capture_output=True)
 
     def issue(self, name, *key, extensions="", by="ca", days=30):
-        """NAME.pem with its key; its serial number."""
+        """Makes NAME.pem, with its key. Returns its serial number."""
         self.serial += 1
         self.run("req", "-new", "-newkey", *key, "-nodes", "-subj", "/CN=x", "-keyout", f"{name}.key", "-out", f"{name}.csr")
         (self.directory / "ext").write_text("subjectAltName=DNS:localhost\n" + extensions)
@@ -483,7 +485,7 @@ class Authority:
         return self.serial
 
     def says(self, name, minutes=60):
-        """A response about NAME (DER), good for so long."""
+        """Returns a response about NAME (DER), valid for that long."""
         serial = subprocess.run(["openssl", "x509", "-in", f"{name}.crt", "-noout", "-serial"], cwd=self.directory,
                                 check=True, capture_output=True, text=True).stdout.strip().split("=")[1]  # fmt: skip
         (self.directory / "index").write_text(f"V\t391231235959Z\t\t{serial}\tunknown\t/CN=x\n")
@@ -509,7 +511,8 @@ def put(site, name, content):
 
 
 def test_a_certificate_without_that_of_its_issuer_is_said(first_build, root, authority_):
-    """One that a public authority signed, and did not sign with its root; a private one says nothing of itself."""
+    """A certificate from a public authority, signed by an intermediate one; that of a private
+    authority does not tell where its issuer is."""
     elsewhere = "authorityInfoAccess=caIssuers;URI:http://ca.example/ca.der\n"
     authority_.issue("private", *EC)
     for name in ("alone", "whole"):
@@ -539,7 +542,7 @@ def stapled(server, *options):
 
 
 def test_a_response_of_ocsp_is_stapled_to_the_certificate_that_it_is_about(first_build, root, authority_):
-    """An ECDSA and an RSA key in one file, and the response about one of them."""
+    """An ECDSA and an RSA key in one file, and a response about one of them."""
     authority_.issue("ec", *EC)
     rsa = authority_.issue("rsa", *RSA_KEY)
     put(root, "server.pem", b"".join((authority_.directory / f"{name}.pem").read_bytes() for name in ("ec", "rsa")))
@@ -692,7 +695,7 @@ def test_a_client_of_the_plain_port_with_tls_is_refused(secure):
 
 
 def hello(name="localhost"):
-    """A ClientHello."""
+    """Returns a ClientHello."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = trusting().wrap_bio(incoming, outgoing, server_hostname=name)
     with contextlib.suppress(ssl.SSLWantReadError):
@@ -701,7 +704,7 @@ def hello(name="localhost"):
 
 
 def test_a_hello_may_come_byte_by_byte(secure):
-    """Those of its bytes that are letters are not taken for the begin of a request."""
+    """Bytes in it that are letters are not taken for the start of a request."""
     with secure.raw() as c:
         for byte in hello("GET.POST.HEAD.EXAMPLE"):
             c.send(bytes([byte]))
@@ -710,7 +713,7 @@ def test_a_hello_may_come_byte_by_byte(secure):
 
 @pytest.mark.parametrize("count", [127, 128, 16_000])
 def test_a_hello_with_more_groups_than_there_are_is_refused(secure, count):
-    """OpenSSL would look for each of its key shares in all of them: 70 ms for 64 KB."""
+    """OpenSSL would look up each of its key shares in all of them: 70 ms for 64 KB."""
 
     def sized(octets):
         return struct.pack(">H", len(octets)) + octets
@@ -759,7 +762,8 @@ def test_what_one_client_says_is_not_read_as_said_by_another(secure, said):
 
 
 def test_an_alert_for_one_client_is_not_sent_to_another(secure):
-    """It cannot be sent when the connection is reset in the same moment: the server is stopped for that."""
+    """The alert cannot be sent if the connection is reset at the same moment; to achieve this, the
+    server is stopped."""
     with secure.connect() as good:
         assert good.get("/small.bin").body == SMALL
         for _ in range(5):
@@ -780,7 +784,7 @@ def test_a_handshake_that_stalls_is_cut_off(first_build, files):
     with Tls(first_build, files, *FLAGS, "-T", "1", "--cert", cert, "--key", key) as server:
         started = time.monotonic()
         with server.raw() as c:
-            for byte in hello()[:8]:  # which move no deadline
+            for byte in hello()[:8]:  # these move no deadline
                 c.send(bytes([byte]))
                 time.sleep(0.1)
             c.rest()
@@ -788,7 +792,7 @@ def test_a_handshake_that_stalls_is_cut_off(first_build, files):
 
 
 def test_handshakes_do_not_keep_requests_waiting(first_build, files):
-    """However many there are: in one turn of the loop only a few are taken on."""
+    """However many there are, only a few are accepted in a turn of the loop."""
     cert, key = certificate("DNS:localhost", ("rsa:4096",))
     with Tls(first_build, files, *FLAGS, "--cert", cert, "--key", key) as server, server.plain() as p:
         opening = hello()
@@ -815,7 +819,7 @@ def readable(connection):
 
 @pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
 def test_renegotiation_and_key_updates(secure, version):
-    """Of TLS 1.2 the first is refused; of TLS 1.3 the second is obeyed."""
+    """With TLS 1.2, renegotiation is refused; with TLS 1.3, the key update is done."""
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{secure.tls_port}", version, "-servername", "localhost"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as client:
         client.stdin.write(b"R\n" if version == "-tls1_2" else b"K\n")
@@ -846,7 +850,7 @@ def test_early_data_is_not_taken(secure):
 
 
 def records(connection):
-    """The lengths of the records that come until the end."""
+    """Returns the lengths of the records that come until the end."""
     lengths, data = [], b""
     while more := connection.socket.recv(65536):
         data += more
@@ -868,7 +872,7 @@ def test_the_first_records_fit_a_segment_and_later_ones_are_large(secure):
             incoming.write(c.socket.recv(65536))
         client.write(b"GET /big.bin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         c.send(outgoing.read())
-        lengths = [n for n in records(c) if n > 300]  # but for tickets and alerts
+        lengths = [n for n in records(c) if n > 300]  # without tickets and alerts
         assert max(lengths[:9]) < 1448 and max(lengths) > 16384
         assert sum(lengths) > len(BIG)
 

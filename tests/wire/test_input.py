@@ -1,4 +1,4 @@
-"""What comes in: any legal chunking, and every way to be wrong."""
+"""Input: any legal chunking, and every way to be wrong."""
 
 import pytest
 
@@ -190,7 +190,7 @@ def test_the_refusal_of_a_head_has_no_body(connection, name):
 
 @pytest.mark.clear
 def test_a_path_of_many_segments_costs_little(plain, root):
-    """Not the square of their number, which took 3 ms a request."""
+    """It does not take the square of their number, which took 3 ms a request."""
     root.write("_redirects", b"/*.php  fcgi://127.0.0.1:9\n")
     path = "/".join(["", *["a" * 55 + ".php"] * 63])
     with Server(plain, root, "-j", "1", "--log", "off", "--upstream", "127.0.0.1:9") as server, server.connect() as connection:

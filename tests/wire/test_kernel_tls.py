@@ -1,4 +1,5 @@
-"""TLS of the kernel: guests with Debian's kernels and tls.ko, in which gatling serves and clients compare what comes."""
+"""TLS in the kernel: guests with Debian's kernels and tls.ko, in which gatling serves, and clients
+compare what arrives."""
 
 import fcntl
 import hashlib
@@ -15,10 +16,10 @@ from guests import Missing, boot, kernel_file, make_initramfs, modules_of, progr
 from origin import certificate
 
 GUEST_S = 200  # what takes 20 s takes longer on a machine that does other things, too
-AHEAD_S = 3600  # the guest's clock is, so that the certificate is valid there
+AHEAD_S = 3600  # by which the guest's clock is ahead, so that the certificate is valid
 PROGRAMS = "sh", "cat", "cmp", "curl", "date", "env", "grep", "ip", "openssl", "sha256sum", "sleep", "tail", "wc"
 
-# tls.ko asks for ciphers by their names, with which modprobe(8) finds these; a guest has none
+# tls.ko requests ciphers by names with which modprobe(8) finds these; a guest has no modprobe
 AES = "tls", "gcm", "ctr", "ghash_generic", "aesni_intel"
 CHACHA = "chacha20poly1305", "chacha_generic", "poly1305_generic"
 
@@ -74,7 +75,7 @@ http2() { # FILE
 
 "$@"
 """
-# where a program has no option for it
+# for programs without an option for it
 TLS_1_2 = "openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\nMaxProtocol = TLSv1.2\n"
 
 
@@ -106,7 +107,7 @@ CIPHERS = CHACHA_OPTIONS | {
 
 
 def commands(aes, chacha):
-    """What is done in a guest, {name: words}."""
+    """Returns the commands for a guest, {name: words}."""
     return {
         **{name: f"/{name}" for name in aes},
         "serve": script("serve", str(int(time.time()) + AHEAD_S)),
@@ -131,7 +132,7 @@ def program(name):
 
 
 def handed_out(image, plain, directory):
-    """By a guest in which gatling serves."""
+    """Returns the output of a guest in which gatling serves."""
     aes, chacha = modules_of(image, AES, directory), modules_of(image, CHACHA, directory)
     files = programs_of(plain / "gatling", plain / "bench" / "httpbench", *map(program, PROGRAMS)) | aes | chacha
     files["cert.pem"] = certificate(directory, "localhost", "IP:127.0.0.1")
@@ -146,7 +147,7 @@ def handed_out(image, plain, directory):
 
 
 class Guest:
-    """What each command handed out, and how the kernel's counters stood after it."""
+    """The output of each command, and the kernel's counters after it."""
 
     def __init__(self, output):
         self.said = tables_of(output)
@@ -162,18 +163,18 @@ class Guest:
         return {key: int(count) for key, count in map(str.split, self.text(name).splitlines())}[counter]
 
     def sealed(self, name):
-        """How many connections the kernel took over meanwhile."""
+        """Returns how many connections the kernel took over during the command."""
         before = self.names[self.names.index(name) - 1]
         return self.count("TlsTxSw", f"after-{name}") - self.count("TlsTxSw", f"after-{before}")
 
     def whole(self, name, content):
-        """Whether all of it came, close_notify too."""
+        """Returns whether all of it came, including close_notify."""
         status, text = self.said[name]
         return status == 0 and text.split()[0] == hashlib.sha256(content).hexdigest()
 
 
 def once(tmp_path_factory, name, make):
-    """What is made in a directory for it, once for all processes of pytest-xdist."""
+    """Returns what is made in a directory for it, once for all processes of pytest-xdist."""
     base = tmp_path_factory.getbasetemp()
     kept = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"kernel-tls-{name}"
     with open(f"{kept}.lock", "wb") as lock:

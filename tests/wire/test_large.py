@@ -13,7 +13,7 @@ DOWNLOAD = 1 << 30
 
 @pytest.fixture(scope="session")
 def large():
-    """Files with holes, and bytes of their own all over them."""
+    """Files with holes, and some bytes of their own throughout."""
     root = Root()
     for name, size in (("download.bin", DOWNLOAD), ("larger.bin", SIZE)):
         with open(root.write(name, b""), "r+b") as file:

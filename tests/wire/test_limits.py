@@ -1,4 +1,4 @@
-"""What the owner limits: connections and requests, of an address and of all."""
+"""The owner's limits: connections and requests, of an address and in total."""
 
 import socket
 import subprocess
@@ -121,7 +121,8 @@ def test_a_pipeline_counts_as_it_comes(limited):
 
 @pytest.mark.clear
 def test_connections_are_limited_in_all(build, files):
-    """The one that has been idle for longest goes; if none has for a second, new ones wait."""
+    """The connection that has been idle longest is closed; if none has been idle for a second, new
+    ones wait."""
     with Server(build, files, "-j", "1", "--connections", "8", "--defer-accept", "off") as server:
         held = [server.connect() for _ in range(8)]
         assert all(c.get("/small.bin").status == 200 for c in held)
@@ -147,7 +148,8 @@ def test_a_time_is_refused_with_its_unit(first_build, flag):
 
 @pytest.mark.clear
 def test_a_request_that_waits_behind_another_counts_until_it_is_answered(build, root):
-    """When the first has been answered, the second, of the same connection, waits for its hash, and is sent slowly then."""
+    """When the first request has been answered, the second one, on the same connection, waits for
+    its hash, and is then sent slowly."""
     root.write("big.bin", BIG)
     get = "GET /{} HTTP/1.1\r\nHost: a\r\n\r\n"
     with Server(build, root, "-j", "1", "--address-requests", "2") as server:

@@ -52,7 +52,7 @@ def arrows(browser):
 
 
 def heads(browser):
-    """Where the text of each head ends, from the top."""
+    """Returns where the text of each head ends, from the top."""
     range_of = "button => { const r = document.createRange(); r.selectNodeContents(button); return r }"
     return browser.run(f"[...document.querySelectorAll('th button')].map({range_of}).map(r => r.getBoundingClientRect().bottom)")
 

@@ -26,7 +26,7 @@ UNPRIVILEGED = 65534
 
 @pytest.fixture
 def logs():
-    """A directory that the server may write to."""
+    """Makes a directory that the server may write to."""
     own = Root()
     own.path.chmod(0o755)
     if os.geteuid() == 0:
@@ -40,7 +40,7 @@ def lines_of(path):
 
 
 def logged(server, count):
-    """The lines as bytes became text: octet by octet."""
+    """Returns the lines, with each octet as a character."""
     eventually(lambda: len(server.lines) >= count)
     assert len(server.lines) == count
     return server.lines
@@ -51,7 +51,7 @@ def objects(server, count):
 
 
 def ask(connection, target=b"/small.bin", *fields):
-    """Sends octets as they are."""
+    """Sends octets unchanged."""
     connection.send(b"\r\n".join([b"GET " + target + b" HTTP/1.1", b"Host: a", *fields, b"", b""]))
     return connection.response()
 
@@ -252,7 +252,8 @@ def test_the_file_is_opened_again_out_of_the_chroot_as_another_user(build, files
 
 
 def test_a_directory_in_the_place_of_that_of_the_log_is_not_written_to_but_told(build, files, logs):
-    """A user who may rename it, or a directory above it, must not choose where the server writes."""
+    """A user who may rename it, or a directory above it, must not be able to choose where the
+    server writes."""
     (logs / "web").mkdir()
     (logs / "web").chmod(0o777)
     with Server(build, files, "-j", "1", "--log-file", logs / "web/log") as server:
@@ -322,7 +323,7 @@ def pipelined(server, count):
 
 
 def check_all_are_told(path, kind, asked):
-    """Every line is whole, and those that are missing are counted."""
+    """Checks that every line is whole, and that missing ones are counted."""
     lines, dropped = 0, 0
     for line in lines_of(path):
         if kind == "json":
@@ -338,7 +339,7 @@ def check_all_are_told(path, kind, asked):
 
 @pytest.mark.parametrize("kind", ["common", "combined", "json"])
 def test_what_a_full_disk_takes_is_counted_and_lines_stay_whole(build, files, logs, kind):
-    """The limit of a file's size is a disk that is full for one process."""
+    """A limit of the file size acts like a full disk for one process."""
 
     def limit(most):
         command = ["prlimit", "--pid", str(server.pid), f"--fsize={most}:"]  # the soft one
@@ -348,7 +349,7 @@ def test_what_a_full_disk_takes_is_counted_and_lines_stay_whole(build, files, lo
         limit(5003)
         pipelined(server, 500)
         eventually(lambda: (logs / "log").stat().st_size == 5003)
-        time.sleep(0.3)  # further lines come to be written, or not
+        time.sleep(0.3)  # further lines are written, or not
         pipelined(server, 500)
         time.sleep(0.3)
         assert (logs / "log").stat().st_size == 5003
@@ -370,7 +371,7 @@ def test_a_full_file_system_stops_nobody_and_room_brings_the_lines_back(build, f
         (logs / "filler").write_bytes(b"x" * 40960)
         with Server(build, files, "-j", "2", "--log", "json", "--log-file", logs / "log") as server:
             pipelined(server, 1000)
-            time.sleep(0.3)  # the rest comes to be written, or not
+            time.sleep(0.3)  # the rest is written, or not
             (logs / "filler").unlink()
             pipelined(server, 50)
             server.stop()
@@ -383,7 +384,7 @@ def test_a_device_that_is_always_full_stops_nobody(build, files):
     with Server(build, files, "-j", "2", "--log-file", "/dev/full") as server:
         pipelined(server, 500)
         server.signal(signal.SIGUSR1)
-        time.sleep(0.3)  # lines come to be written
+        time.sleep(0.3)  # lines are written
         pipelined(server, 500)
         assert server.cpu_seconds() < 5
         server.stop()

@@ -1,4 +1,4 @@
-"""More comes than can be served: what is accepted is answered soon, and the rest is refused."""
+"""More comes than can be served: accepted requests are answered soon, and the rest is refused."""
 
 import contextlib
 import json
@@ -39,7 +39,8 @@ def beside(step):
 
 @contextlib.contextmanager
 def slowed(server, stopped_s=0.05):
-    """The server gets a millisecond of processor time, or fifty in which it wants less, and is then stopped for so long."""
+    """Lets the server run for a millisecond of processor time, or fifty milliseconds if it needs
+    less, and then stops it for stopped_s; again and again."""
     clock = (~server.pid << 3) | 2  # its processor time, see clock_getcpuclockid(3)
 
     def step(ended):
@@ -57,7 +58,7 @@ def slowed(server, stopped_s=0.05):
 
 @contextlib.contextmanager
 def thief(port):
-    """Somebody who tries to get the port all the time; yields a list of when it was got."""
+    """Tries to get the port all the time. Yields a list of the times at which it succeeded."""
     got = []
 
     def step(_ended):
@@ -71,32 +72,34 @@ def thief(port):
 
 
 def dropped():
-    """How many connections the kernel did not let into the queue of a listening socket: their clients try again after a second."""
+    """Returns how many connections the kernel did not put into the queue of a listening socket;
+    their clients try again after a second."""
     names, values = (line.split() for line in Path("/proc/net/netstat").read_text().splitlines()[:2])
     return int(values[names.index("ListenDrops")])
 
 
 def crowd(server, plain, visitors=6000, files=1):
-    """Six seconds of so many visitors a second, each for so many files; what the load generator said."""
+    """Runs a crowd of that many visitors a second for six seconds, who request that many files
+    each. Returns the load generator's counts."""
     command = [plain / "bench" / "crowd", "-R", str(visitors), "-d", "6", "-t", "1", "--patience", "2", *files * [server.url("/small.bin")]]
     out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
     return {name: int(value) for name, value in re.findall(r"^# (answered|refused)\t(\d+)", out, re.MULTILINE)}
 
 
 def overload(server, plain, stopped_s=0.05, **load):
-    """More than the server can answer."""
+    """Sends more than the server can answer."""
     with slowed(server, stopped_s):
         return crowd(server, plain, **load)
 
 
 def listening(server):
-    """How many sockets listen on the port of a server."""
+    """Returns how many sockets listen on the port of a server."""
     rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return sum(row[1].endswith(f":{server.port:04X}") and row[3] == "0A" for row in rows)
 
 
 def line(server, pattern):
-    """What a pattern finds in a line that the server writes sooner or later."""
+    """Returns the match of a pattern in a line that the server writes sooner or later."""
     return eventually(lambda: next(filter(None, (re.search(pattern, text) for text in server.errors)), None))
 
 
@@ -111,7 +114,7 @@ def burst(server, count):
 
 
 def local(path):
-    """A request on a new connection to a unix socket."""
+    """Sends a request on a new connection to a unix socket."""
     connection = Connection(str(path), family=socket.AF_UNIX)
     connection.send(REQUEST)
     return connection
@@ -124,7 +127,7 @@ def take(connections):
 
 
 def serves(server, count):
-    """Whether none of so many is closed."""
+    """Returns whether none of count connections is closed."""
     try:
         take(burst(server, count))
         return True
@@ -164,7 +167,7 @@ def test_overload_is_over_once_also_if_the_server_stands_still_meanwhile(plain, 
 
 
 def stands_still_while_shut(server):
-    """Stops a server; lets it go on if its socket listens."""
+    """Stops a server; continues it if its socket listens."""
     server.signal(signal.SIGSTOP)
     if not listening(server):
         return True
@@ -189,7 +192,7 @@ def test_a_successor_serves_on_sockets_that_its_predecessor_has_shut(plain, root
 
 @pytest.mark.alone
 def test_few_who_ask_for_much_are_too_many(plain, files):
-    """The queue of the kernel is short all the time: it is the requests of those who were let in that wait."""
+    """The kernel's queue is always short: the requests of accepted clients wait."""
     with Server(plain, files, "-j", "1", "-n") as server:
         total = overload(server, plain, stopped_s=0.1, visitors=300, files=15)
         assert total["answered"] > 0 and total["refused"] > 0, total
@@ -197,7 +200,7 @@ def test_few_who_ask_for_much_are_too_many(plain, files):
 
 @pytest.mark.alone
 def test_a_unix_socket_is_not_rationed(plain, files):
-    """Nothing can be refused there: what is not taken would fill the queue."""
+    """Nothing can be refused there: connections that are not accepted would fill the queue."""
     path = files.path / "socket"
     files.path.chmod(0o777)
     with Server(plain, files, "-j", "1", "-n", "-i", f"unix:{path}") as server, ThreadPoolExecutor() as pool:
@@ -213,7 +216,8 @@ def test_a_unix_socket_is_not_rationed(plain, files):
 
 @pytest.mark.alone
 def test_handshakes_are_too_many_too(plain, files):
-    """Those that were accepted would wait for seconds, until their clients give up, and all that was computed for them is lost."""
+    """Accepted clients would wait for seconds until they give up, and everything computed for them
+    would be lost."""
     cert, key = certificate(key=("rsa:3072",))
     result = files.path / "result.json"
     with Server(plain, files, "-j", "1", "-n", "--tls-port", "0", "--cert", cert, "--key", key) as server, slowed(server, 0.01):

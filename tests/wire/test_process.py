@@ -164,7 +164,7 @@ def test_several_addresses(build, files):
             assert answers(Connection(str(path), socket.AF_UNIX))
         done = run(build, "-c", files.path, "-i", f"unix:{path}")
         assert done.returncode == 1 and "in use" in done.stderr
-    # what is left of the socket is in nobody's way
+    # a socket that was left behind is in nobody's way
     with Server(build, files, address=("-i", f"unix:{path}")):
         assert answers(Connection(str(path), socket.AF_UNIX))
     path.unlink()
@@ -206,7 +206,7 @@ def test_each_worker_answers(build, files):
 
 
 def cpu(server, thread):
-    """Nanoseconds that a thread has run."""
+    """Returns the nanoseconds that a thread has run."""
     with open(f"/proc/{server.pid}/task/{thread}/schedstat", encoding="ascii") as f:
         return int(f.read().split()[0])
 
@@ -215,7 +215,7 @@ def cpu(server, thread):
 
 
 def start_download(server):
-    """A connection in the middle of 30 MB."""
+    """Returns a connection in the middle of 30 MB."""
     c = server.connect(receive_buffer=65536)
     c.send(b"GET /huge HTTP/1.1\r\nHost: a\r\n\r\n")
     while b"\r\n\r\n" not in c.buffer:
@@ -293,7 +293,7 @@ def test_the_end_waits_no_longer_than_the_timeout(build, huge):
 
 
 def read_slowly(download, until):
-    """Never idle for a second, and far from the end."""
+    """Reads so that it is never idle for a second, and far from the end."""
     while not until():
         download.buffer += download.socket.recv(1 << 16)
         time.sleep(0.05)
@@ -467,7 +467,7 @@ def test_each_request_is_a_line_in_the_common_log_format(build, files):
 def test_the_time_in_the_log_is_that_of_the_whole_answer(build, huge):
     with Server(build, huge, "-j", "1") as server:
         download = start_download(server)
-        time.sleep(0.3)  # what is tested is that this shows
+        time.sleep(0.3)  # tests that this shows
         download.response()
         line = eventually(lambda: server.lines and server.lines[0])
         assert 0.3 <= float(line.split()[-1]) < 10 and " 30000000 " in line
@@ -500,7 +500,7 @@ def test_a_log_that_does_not_block_and_is_not_read_costs_nothing(build, files):
                 for _ in range(100):
                     assert c.response().status == 404
         used = server.cpu_seconds()
-        time.sleep(1)  # what is tested is that nothing is done in this time
+        time.sleep(1)  # tests that nothing is done in this time
         assert server.cpu_seconds() - used < 0.3
         os.close(read)
 

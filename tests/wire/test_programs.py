@@ -1,4 +1,4 @@
-"""Requests that are passed on over unix sockets, and to programs over FastCGI and SCGI."""
+"""Requests passed on over unix sockets, and to programs over FastCGI and SCGI."""
 
 import contextlib
 import gzip
@@ -30,7 +30,7 @@ END = record(END_REQUEST, bytes(8))
 
 
 class FcgiLink(Link):
-    """A connection to a program over FastCGI."""
+    """A FastCGI connection to a program."""
 
     def record(self):
         version, kind, request, length, padding, _ = struct.unpack(">BBHHBB", self.take(8))
@@ -72,7 +72,7 @@ class FcgiLink(Link):
         return request
 
     def say(self, data, piece=1000, padding=3):
-        """Sends it as parts of a response."""
+        """Sends data as parts of a response."""
         for at in range(0, len(data), piece):
             self.send(record(STDOUT, data[at : at + piece], padding))
 
@@ -103,7 +103,7 @@ class ScgiLink(Link):
 
 
 def environment(link):
-    """Answers with what the program is told."""
+    """Answers with the variables that the program gets."""
     request = link.request()
     link.answer("\n".join(f"{name}={value}" for name, value in request.fields).encode() + b"\n\n" + request.body)
 

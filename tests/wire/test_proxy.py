@@ -24,7 +24,7 @@ def binary(client="192.0.2.7", values=b"", command=0x21):
 
 
 def over_tls(version=b"\0\0\0\0"):
-    """The value that says that the client has spoken TLS."""
+    """Returns the value for a client that used TLS."""
     return b"\x20" + struct.pack(">H", 5) + b"\x01" + version
 
 
@@ -36,7 +36,7 @@ def proxied(build, root):
 
 @contextlib.contextmanager
 def behind(server, header):
-    """A connection of a balancer, with TLS behind the header if the server speaks it."""
+    """Yields a connection of a balancer, with TLS behind the header if the server speaks it."""
     with Connection(("127.0.0.1", server.port)) as c:
         c.send(header)
         if server.tls:
@@ -45,7 +45,7 @@ def behind(server, header):
 
 
 def addresses(server, count):
-    """Those in the log, when it has so many lines."""
+    """Returns the addresses in the log, when it has that many lines."""
     eventually(lambda: len(server.lines) >= count)
     return [line.split()[0] for line in server.lines]
 
@@ -134,7 +134,7 @@ def test_limits_are_those_of_the_client_not_of_the_balancer(build, root):
 
 
 def with_answer(server):
-    """Whether an address whose connections have ended may have one again."""
+    """Returns whether an address whose connections have ended may have another one."""
     with behind(server, binary("192.0.2.2")) as c, contextlib.suppress(AssertionError):
         return c.get("/a.txt").status == 200
 
@@ -193,7 +193,7 @@ def haproxy(directory, text):
 
 @contextlib.contextmanager
 def watching_haproxy(tmp_path, server, send):
-    """HAProxy with a page that says who is up; yields its port."""
+    """Runs HAProxy with a page that shows which servers are up; yields its port."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         status_port = s.getsockname()[1]
@@ -239,7 +239,7 @@ MANUAL = (Path(__file__).resolve().parent.parent.parent / "man/gatling.8").read_
 
 @pytest.mark.clear
 def test_a_server_leaves_the_balancer_before_it_ends_and_nobody_notices(build, root, tmp_path):
-    """As the manual says, with the default delay."""
+    """As in the manual, with the default delay."""
     flags = ("-j", "1", "--proxy-protocol", "127.0.0.1", "--health", "/health")
     answers, stopping = [], threading.Event()
 

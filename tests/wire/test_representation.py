@@ -1,4 +1,4 @@
-"""What a file is answered with: fields, validators, preconditions, ranges."""
+"""The representation of a file: fields, validators, preconditions, ranges."""
 
 import email.utils
 import os
@@ -56,7 +56,7 @@ def test_the_date_goes_on(build, root):
 
 
 def test_files_that_have_not_changed_for_long_come_whole(build):
-    """Most are read before they are looked at; of a large one that tells too little."""
+    """Most of them are read before their status is; for a large one this is not enough."""
     headers = [path for path in Path("/usr/include/linux").glob("*.h") if not path.is_symlink()]
     assert min(path.stat().st_size for path in headers) < 1024 < 64 * 1024 < max(path.stat().st_size for path in headers)
     with Server(build, "/usr/include/linux", "-j", "1") as server, server.connect() as connection:
@@ -266,7 +266,7 @@ def test_of_several_ranges_with_one_to_be_had_that_one_is_sent_plainly(connectio
 
 
 def parts(response):
-    """The parts of a multipart/byteranges body: (Content-Range, Content-Type, bytes)."""
+    """Returns the parts of a multipart/byteranges body: (Content-Range, Content-Type, bytes)."""
     boundary = re.fullmatch(r"multipart/byteranges; boundary=(\S+)", response["Content-Type"]).group(1).encode()
     pieces = response.body.split(b"\r\n--" + boundary)
     assert pieces[0] == b"" and pieces[-1] == b"--\r\n"
@@ -311,7 +311,7 @@ OTHER = LARGE[:-1] + b"x"
 
 
 def settled(path, seconds_ago=100):
-    """As a file that has not changed for a while: but for its ctime, which nobody can set."""
+    """Makes a file look unchanged for a while, except for its ctime, which nobody can set."""
     os.utime(path, (time.time() - seconds_ago,) * 2)
 
 

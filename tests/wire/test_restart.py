@@ -16,7 +16,7 @@ import pytest
 from gatling import TIMEOUT, Connection, Root, Server, certificate, eventually, listening, runnable, trusting, unprivileged
 from http2 import GOAWAY, Http2
 
-TCP_NOTSENT_LOWAT = 25  # tcp(7); not in Python 3.11
+TCP_NOTSENT_LOWAT = 25  # tcp(7); Python 3.11 lacks it
 GET = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
 GREETING = struct.Struct("12sI")
 
@@ -146,7 +146,7 @@ def test_sighup_opens_the_log_again_and_ends_nothing(build, root, place):
 
 @contextlib.contextmanager
 def first(build, root, place, *flags, **options):
-    """The first server at a path."""
+    """Runs the first server at a path."""
     with Server(build, root, *flags, "--take-over", place / "socket", **options) as server:
         server.path = place / "socket"
         yield server
@@ -159,7 +159,8 @@ def take_over(build, old, *flags, **options):
 
 
 class Client(threading.Thread):
-    """Asks again and again, over a new connection each time or over one for as long as the server lets it."""
+    """Makes requests again and again, each over a new connection, or over one as long as the server
+    allows."""
 
     def __init__(self, server, keeps):
         super().__init__()
@@ -256,7 +257,7 @@ def test_with_port_0_the_successor_has_the_same_ports(build, root, place):
 
 
 def failed(build, old, *flags, **options):
-    """What a successor that cannot serve says."""
+    """Returns the messages of a successor that cannot serve."""
     command = [runnable(build), "-c", old.root.path, "-i", "127.0.0.1", "-p", str(old.plain_port), "--tls-port", "0", "--take-over", old.path, *flags]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, **{**unprivileged(), **options})
     assert done.returncode == 1 and done.stderr
@@ -416,7 +417,7 @@ def listener(family=socket.AF_INET, address=("127.0.0.1", 0)):
 
 
 def activated(build, root, *sockets, names="", environment=None, flags=("-j", "2"), **options):
-    """A server that gets the sockets as descriptors from 3 on."""
+    """Starts a server that gets the sockets as descriptors from 3 on."""
     own = [s.fileno() for s in sockets]
 
     def order():
@@ -578,7 +579,7 @@ def test_the_service_manager_hears_of_the_new_main_process_and_of_no_end(build, 
 
 @contextlib.contextmanager
 def stopped(threads):
-    """Only these threads of another process, by ptrace(2)."""
+    """Stops only these threads of another process, by ptrace(2)."""
     seize, interrupt, detach, wall = 0x4206, 0x4207, 17, 0x40000000
     ptrace = ctypes.CDLL(None, use_errno=True).ptrace
     for thread in threads:

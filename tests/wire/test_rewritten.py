@@ -1,5 +1,6 @@
-"""Files that are written to in place while they are served: an answer is of one version, with the entity-tag of that
-version, or it ends short. Run as a program, this file counts what clients get of a build:
+"""Files that are written to in place while they are served: an answer is of one version, with the
+entity-tag of that version, or ends short. Run as a program, this file counts what clients of a
+build get:
 
     python3 tests/wire/test_rewritten.py BUILD [SECONDS [SIZE...]]
 """
@@ -28,12 +29,14 @@ READERS, VERSIONS = 4, 16
 
 
 def versions(size):
-    """Contents that differ in each byte, so that a mixture of two shows; some of them of another size."""
+    """Returns contents that differ in each byte, so that a mixture of two is noticed; some of them
+    have another size."""
     return [bytes([n + 1]) * (size + (n % 4 == 3) * size // 3) for n in range(VERSIONS)]
 
 
 class Writer(threading.Thread):
-    """Writes one version after the other over a file, in place, with rests between them and sometimes in the middle."""
+    """Writes one version after the other over a file, in place, pausing between them and sometimes
+    in the middle."""
 
     def __init__(self, path, contents, rest, settle):
         super().__init__()
@@ -59,7 +62,7 @@ class Short(Exception):
 
 
 class Http1:
-    """A client of HTTP/1.1; slow: it has little room, and rests while it reads."""
+    """An HTTP/1.1 client. slow: it has a small buffer, and pauses while it reads."""
 
     def __init__(self, server, tls=False, slow=False):
         self.server, self.tls, self.slow = server, tls, slow
@@ -106,7 +109,7 @@ class Http2Client(Http1):
 
 
 class Etags:
-    """The entity-tags of contents, as a server says to which nobody writes over them."""
+    """The entity-tags of contents, according to a server whose files are not rewritten."""
 
     def __init__(self, server):
         self.server, self.known, self.lock = server, {}, threading.Lock()
@@ -121,8 +124,8 @@ class Etags:
 
 
 class Judge:
-    """Says what an answer is: "right"; "half", which is right, too: what the writer had not finished, with the entity-tag of
-    just that; or "wrong", other bytes than those of the entity-tag."""
+    """Judges an answer: "right"; "half", which is right, too: what the writer had not finished,
+    with exactly its entity-tag; or "wrong": other bytes than those of the entity-tag."""
 
     def __init__(self, etag_of, contents, stored=None):
         self.etag_of, self.stored = etag_of, stored or contents
@@ -138,7 +141,7 @@ class Judge:
         return "half" if not whole or etag == self.etag_of(parts[0]) else "wrong"
 
     def packed(self, etag, body):
-        """What content is that is no whole gzip."""
+        """Judges content that is not a whole gzip."""
         unfinished = self.etag_of(body) == etag.strip('"') if etag else self.is_one_over_another(body)
         return "half" if unfinished else "wrong"
 
@@ -151,7 +154,7 @@ class Judge:
 
 
 def parts_of(answer):
-    """The content: that of each range, or the whole, decompressed."""
+    """Returns the content: that of each range, or the whole, decompressed."""
     if answer.status == 206:
         return [part.split(b"\r\n\r\n", 1)[1] for part in answer.body.split(b"\r\n--")[1:-1]]
     return [gzip.decompress(answer.body) if answer["content-encoding"] else answer.body]
@@ -189,7 +192,7 @@ def read(client, arguments, whole, until, found):
 
 @contextlib.contextmanager
 def serving(build):
-    """A server whose files are written to, and the entity-tags of contents."""
+    """Yields a server whose files are rewritten, and the entity-tags of contents."""
     root, others = Root({}), Root({})
     cert, key = certificate()
     with contextlib.ExitStack() as stack:
@@ -201,7 +204,7 @@ def serving(build):
 
 
 def count(server, etags, kind, size, seconds, rest=0.01, settle=0.2):
-    """What clients of one kind get in so many seconds, {"right": n, "short": n, ...}."""
+    """Returns what clients of one kind get in that many seconds, {"right": n, "short": n, ...}."""
     make, options, path, fields = CLIENTS[kind]
     contents, found, packed = versions(size), collections.Counter(), kind == "unpacked"
     stored = [gzip.compress(content, 0, mtime=0) for content in contents] if packed else contents
@@ -242,7 +245,7 @@ def main(build, seconds="5", *sizes):
 
 @pytest.mark.decided
 def test_a_file_that_is_written_to_between_the_read_and_the_look_is_read_again(build, tmp_path):
-    """A small file that has not changed lately is read before it is looked at."""
+    """A small file that has not changed lately is read before its status is."""
     old, new = b"old" * 500, b"new" * 500
     log = tmp_path / "strace"
     delay = ["strace", "-f", "-qq", "-o", log, "-e", "trace=openat2,newfstatat,preadv2", "-e", "inject=preadv2:delay_exit=1000000"]

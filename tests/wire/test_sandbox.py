@@ -1,4 +1,5 @@
-"""What somebody who runs code in the server can still do: intruder.c is loaded into it and tries."""
+"""What an attacker who runs code in the server can still do: intruder.c is loaded into it and
+tries."""
 
 import errno
 import os
@@ -38,7 +39,7 @@ def intruder():
 
 @pytest.fixture
 def open_root():
-    """Whose files everybody may change."""
+    """A root whose files everybody may change."""
     root = Root()
     for name in ("a.txt", "victim"):
         root.write(name, b"a", 0o666)
@@ -52,7 +53,7 @@ def sanitized(build):
 
 
 def attempts(build, root, intruder, monkeypatch, *flags, as_root=False, process="server"):
-    """{name: errno} of what the intruder tried there."""
+    """Returns {name: errno} of the intruder's attempts there."""
     with socket.create_server(("127.0.0.1", 0)) as elsewhere, monkeypatch.context() as patch:
         patch.setenv("LD_PRELOAD", str(intruder))
         patch.setenv("ASAN_OPTIONS", "verify_asan_link_order=0")
@@ -98,7 +99,7 @@ def test_where_symlinks_may_lead_anywhere_an_intruder_can_read_but_no_more(build
 
 
 def test_without_the_sandbox_an_intruder_can_do_all_that(build, open_root, intruder, monkeypatch):
-    """Else the tests above would see nothing."""
+    """Otherwise the tests above would show nothing."""
     said = attempts(build, open_root, intruder, monkeypatch, "--sandbox", "off")
     assert said.keys() - allowed(said) <= RINGS
     assert not unchanged(open_root)
@@ -176,7 +177,7 @@ def test_what_the_kernel_refuses_is_named_and_the_server_serves(first_build, roo
 
 
 def test_what_serving_needs_is_allowed(build, files, tmp_path):
-    """No call is refused, but clone3(2), whose flags cannot be seen."""
+    """No call is refused, except clone3(2), whose flags the filter cannot see."""
     if not shutil.which("strace"):
         pytest.skip("no strace")
     tracer = ["strace", "-f", "-qq", "-Z", "-o", tmp_path / "calls"]

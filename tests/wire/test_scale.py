@@ -14,8 +14,8 @@ from gatling import TIMEOUT, Server, eventually
 MEMORY_EACH = 256  # bytes of resident memory that an idle connection may cost
 MEMORY_IDLE = 2_500_000  # bytes of memory of its own that a server of two workers may take
 
-# Opens connections that never say anything, from an address of its own; says so when all are there. It is refused while
-# the machine has so much else to do that the server is overloaded, and tries again.
+# Opens connections that never send anything, from its own address, and prints when all are open. It
+# is refused while the machine is so busy that the server is overloaded, and tries again.
 SILENT = """
 import resource, socket, sys, time
 port, source, count = sys.argv[1:]
@@ -32,7 +32,8 @@ sys.stdin.read()
 
 
 def hold(plain, server, connections):
-    """Holds connections to the server with a request on each; the figures that it prints, by name."""
+    """Holds connections to the server, with a request on each. Returns the figures that it prints,
+    by name."""
     done = subprocess.run(
         [plain / "bench" / "hold", "-n", str(connections), "-p", str(server.pid), str(server.port), "/small.bin"],
         capture_output=True,
@@ -61,7 +62,7 @@ def test_an_idle_connection_costs_little_memory(plain, files, workers, connectio
 
 @pytest.fixture
 def silent_clients():
-    """Makes a server's silent clients."""
+    """Starts silent clients of a server."""
     clients = []
 
     def silence(server, processes, each):
@@ -84,7 +85,7 @@ def test_a_server_that_has_little_to_do_takes_little_memory(plain, files):
 
 
 def is_answered(server):
-    """Who comes while the server is overloaded is refused."""
+    """Returns whether the server answers. It refuses clients while it is overloaded."""
     with contextlib.suppress(ConnectionError):
         return server.get("/small.bin").body == SMALL
     return False

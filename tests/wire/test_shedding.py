@@ -1,4 +1,4 @@
-"""Who goes first when a worker is full, and what clients can make it keep."""
+"""Which connections a full worker closes first, and what clients can make it keep."""
 
 import functools
 import os
@@ -25,7 +25,7 @@ PARTS = (b"GET /small.bin HTTP/1.1\r\nHost: a\r\nX", b"\x16\x03\x01", b"")
 
 
 def crowd(port, n, part):
-    """n connections that send part of something."""
+    """Opens n connections that send part of something."""
     found = []
     for _ in range(n):
         s = socket.create_connection(("127.0.0.1", port))
@@ -67,7 +67,7 @@ def test_heads_and_handshakes_that_take_long_go_before_idle_connections(small, s
     others = [small.connect() for _ in range(60)]
     for c in others:
         assert c.get("/small.bin").body == SMALL
-    assert all(c.get("/small.bin").body == SMALL for c in idle)  # nobody of them had to go
+    assert all(c.get("/small.bin").body == SMALL for c in idle)  # none of them was closed
     assert not all(open_still(s) for s in slow)
     line = eventually(lambda: [line for line in small.errors if "unfinished" in line])[0]
     assert "connections" in line and "ulimit -n" in line
@@ -96,7 +96,7 @@ def test_nobody_goes_who_has_been_idle_for_less_than_a_second(small):
 
 @pytest.mark.clear
 def test_who_cannot_go_is_not_asked_for_ever(small):
-    """Idle connections of HTTP/2 whose clients do not read the end of their answers."""
+    """Idle HTTP/2 connections whose clients do not read the end of their answers."""
     stuck = []
     for _ in range(125):
         stuck.append(Http2(small, receive_buffer=1))
@@ -105,7 +105,7 @@ def test_who_cannot_go_is_not_asked_for_ever(small):
     used = small.cpu_seconds()
     others = [small.connect() for _ in range(30)]
     assert others[0].get("/small.bin").body == SMALL
-    time.sleep(1)  # what is tested is that little is done in this time
+    time.sleep(1)  # tests that little is done in this time
     assert small.cpu_seconds() - used < 0.7
     for c in stuck + others:
         c.close()
@@ -116,7 +116,7 @@ def test_a_head_has_its_own_time(build, files):
         assert c.get("/small.bin").body == SMALL
         started = time.monotonic()
         c.send(b"GET / HTTP/1.1\r\nHost")
-        for _ in range(4):  # which moves no deadline
+        for _ in range(4):  # this moves no deadline
             time.sleep(0.2)
             c.send(b"x")
         assert c.response().status == 408 and 0.9 < time.monotonic() - started < 5
@@ -146,27 +146,29 @@ def test_a_handshake_has_the_time_of_a_head(build, files):
 
 
 def hold_log_lines(c, streams=127):
-    """A line for each stream that has not ended, of 4,000 octets of a path that one octet names."""
+    """Log lines for streams that have not ended, each with a path of 4,000 octets that one octet
+    names."""
     path = b"\x44" + integer(4000, 7) + b"/" + b"x" * 3999
     c.send(frame(HEADERS, END_HEADERS, 1, b"\x82\x86\x41\x01a" + path))
     c.send(b"".join(frame(HEADERS, END_HEADERS, 3 + 2 * n, b"\x82\x86\xbf\xbe") for n in range(streams - 1)))
 
 
 def hold_answers(c):
-    """Locations three times as long as the path, of an answer that waits for its request's content."""
+    """Locations three times as long as the path, in answers that wait for the content of their
+    requests."""
     path = b"\x44" + integer(4000, 7) + b"/dir" + b"?" + b"\xff" * 3995
     c.send(frame(HEADERS, END_HEADERS, 1, b"\x82\x86\x41\x01a" + path))
     c.send(b"".join(frame(HEADERS, END_HEADERS, 3 + 2 * n, b"\x82\x86\xbf\xbe") for n in range(126)))
 
 
 def hold_streams(c):
-    """Large files, and no window."""
+    """Large files, without a window."""
     for n in range(128):
         c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1 + 2 * n, request("/big.bin")))
 
 
 def hold_table(c):
-    """A dynamic table of the smallest entries."""
+    """A dynamic table with the smallest entries."""
     fields = b"".join(b"\x40\x01" + bytes([97 + n % 26]) + b"\x00" for n in range(124))
     for n in range(2):
         c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1 + 2 * n, request("/") + fields[: 4 * 95]))
@@ -183,7 +185,7 @@ def hold_priorities(c):
 
 
 def hold_unread(c):
-    """Answers that are not read, and no more is."""
+    """Answers that are not read."""
     c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
     c.flood(b"".join(frame(HEADERS, END_HEADERS | END_STREAM, 1 + 2 * n, request("/small.bin")) for n in range(3000)), 1)
 
@@ -214,18 +216,19 @@ def test_what_clients_make_it_keep_is_limited(plain, files, way):
                 clients.append(c)
                 way(c)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # it was the dearest
+                pass  # it held the most memory
             most = max(most, server.resident() - before)
         with server.connect() as good:
             assert good.get("/small.bin").body == SMALL
-        # beside the budget: structures, buffers that every worker has, and what malloc(3) does not give back at once
+        # beyond the budget: structures, each worker's buffers, and what malloc(3) does not give
+        # back immediately
         assert most < 1.2 * BUDGET + CLIENTS * 8192 + (4 << 20)
         for c in clients:
             c.close()
 
 
 def most_resident(server):
-    """Bytes, since it began."""
+    """Returns the most bytes that were resident since the start."""
     return int(re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{server.pid}/status").read_text())[1]) * 1024
 
 
@@ -270,7 +273,7 @@ def test_the_dearest_goes_and_the_others_go_on(plain, files):
 
 
 def goaway_of(c):
-    """The error that the connection has ended with; None: it has not."""
+    """Returns the error with which the connection ended, or None if it has not."""
     c.socket.settimeout(0.05)
     try:
         return c.ended()
@@ -280,7 +283,7 @@ def goaway_of(c):
 
 @pytest.mark.clear
 def test_one_connection_cannot_have_more_than_its_share(plain, files):
-    """BUDGET_CONNECTION."""
+    """See BUDGET_CONNECTION."""
     with Server(plain, files, "-j", "1", "-n") as server, Http2(server, window=0) as c:
         path, f = "/dir?" + "x" * 8000, None
         for i in range(128):
@@ -288,7 +291,7 @@ def test_one_connection_cannot_have_more_than_its_share(plain, files):
             c.send(frame(PING, payload=i.to_bytes(8)))
             while (f := c.frame()).type != GOAWAY and f.payload != i.to_bytes(8):
                 pass
-            if f.type == GOAWAY:  # who sends on may lose it to a RST
+            if f.type == GOAWAY:  # a client that sends more may lose it to an RST
                 break
         assert f.type == GOAWAY and int.from_bytes(f.payload[4:8]) == ENHANCE_YOUR_CALM
         assert server.get("/small.bin").body == SMALL
@@ -314,7 +317,7 @@ def test_large_files_in_http_2_leave_descriptors_for_others(build, root):
 
 @pytest.fixture(scope="module")
 def hello():
-    """The first flight of a client, and the context that it belongs to."""
+    """Returns the first flight of a client's handshake."""
     sent = ssl.MemoryBIO()
     client = trusting().wrap_bio(ssl.MemoryBIO(), sent)
     with pytest.raises(ssl.SSLWantReadError):
@@ -323,7 +326,8 @@ def hello():
 
 
 def in_group_of(size):
-    """A launcher: the program sees such a limit of its control group, of version 1 or 2 (cgroups(7))."""
+    """Returns a launcher under which the program sees that limit of its control group, version 1 or
+    2 (cgroups(7))."""
     if os.geteuid() != 0:
         pytest.skip("this takes root")
     groups = "/sys/fs/cgroup"
@@ -335,7 +339,7 @@ def in_group_of(size):
 @pytest.mark.clear
 @pytest.mark.parametrize("limit", ["flag", "group"])
 def test_what_openssl_takes_is_limited_and_given_back(plain, files, hello, limit):
-    """--memory, by default a quarter of what the control group may take."""
+    """--memory, by default a quarter of the control group's limit."""
     cert, key = certificate()
     flags = ("-j", "1", "-n", "--head-timeout", "60", "--cert", cert, "--key", key, "--tls-port", "0")
     if limit == "flag":
@@ -368,7 +372,7 @@ OTHER = "127.0.0.2"
 
 
 def stop_reading(server):
-    """A connection that can neither be closed as idle nor as unfinished."""
+    """Opens a connection that can be closed neither as idle nor as unfinished."""
     c = server.connect(receive_buffer=4096)
     c.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
     return c
@@ -376,7 +380,7 @@ def stop_reading(server):
 
 @pytest.mark.clear
 def test_an_address_with_many_connections_leaves_room_for_others(small):
-    """As long as there is no other address, it may have them all."""
+    """As long as there is no other address, it may have all of them."""
     with small.connect(source=OTHER) as other:
         assert other.get("/small.bin").body == SMALL
         held, refused = [], None
@@ -437,7 +441,7 @@ def test_slow_readers_and_senders_go_when_connections_run_short(build, files):
             time.sleep(0.1)
         assert time.monotonic() > started + 8  # not before the window is over
         assert re.search(r"closed \d that transferred less than 2000 bytes a second \(--min-rate\)", "".join(server.errors))
-        for s in slow:  # which are not read from: then they would not be slow any more
+        for s in slow:  # without reading, or they would no longer be slow
             eventually(functools.partial(has_been_closed, s))
         assert all(c.get("/small.bin").body == SMALL for c in idle)
         assert steady.socket.recv(4000)
@@ -449,13 +453,14 @@ def test_slow_readers_and_senders_go_when_connections_run_short(build, files):
 
 
 def queued(port):
-    """The bytes that the kernel has queued for sending, by connection of the server, by the client's port."""
+    """Returns the bytes that the kernel has queued for sending, for each connection of the server,
+    by the client's port."""
     listed = subprocess.run(["ss", "-tmnH", "sport", "=", f":{port}"], capture_output=True, text=True, check=True).stdout
     return {int(client): int(size) for client, size in re.findall(r":(\d+)\s+skmem:\(.*?,w(\d+)", listed)}
 
 
 def queued_at_last(port):
-    """The same when the queues have grown for a while."""
+    """Returns the same when the queues have stopped growing."""
     sizes, before = queued(port), None
     while sizes != before:
         time.sleep(0.3)
@@ -464,7 +469,7 @@ def queued_at_last(port):
 
 
 def unsent_share():
-    """Of the kernel's memory for TCP, UNSENT_SHARE."""
+    """Returns UNSENT_SHARE of the kernel's memory for TCP."""
     return int(Path("/proc/sys/net/ipv4/tcp_mem").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") // 16
 
 

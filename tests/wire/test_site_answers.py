@@ -1,5 +1,5 @@
-"""A site as a bundler leaves it, and what it is answered with when nobody has configured anything: freshness, types,
-codings, pages for errors, methods, names; and the options that change that."""
+"""A site as a bundler makes it, and its answers without any configuration: freshness, types,
+codings, error pages, methods, names; and the options that change these."""
 
 import gzip
 import os
@@ -18,7 +18,7 @@ IMMUTABLE, BRIEF, PAGE = "public, max-age=31536000, immutable", "max-age=600", "
 
 
 def built():
-    """Each with its siblings, that are not older."""
+    """Makes a site, in which precompressed files are not older."""
     root = Root(
         {
             "index.html": b"<!doctype html><p>index",

@@ -1,4 +1,5 @@
-"""_headers and _redirects over the wire: what the documents of the hosts that invented them promise, and what they do not."""
+"""_headers and _redirects over the wire: what the documents of their inventors promise, and what
+they do not."""
 
 import base64
 import gzip
@@ -642,7 +643,8 @@ RULES = {"_headers": "# a site\n/x\n  X-State: {0}\n{1}\n", "_redirects": "# a s
 
 @pytest.fixture(scope="module")
 def made_wrong(build):
-    """What a server says that has a site for each of the lines, when they come into its files all at once."""
+    """Returns the messages of a server with a site for each of the wrong lines, which come into its
+    files at the same time."""
     root = Root()
 
     def write(state, wrong):
@@ -816,7 +818,7 @@ HIDDEN = ["dir/a.txt", "dir/b.txt", "dir/c.txt", "dir/d.txt", "dir/e.txt"]
 
 @pytest.fixture
 def known(build, root):
-    """A server that has looked at a directory just now, with files that are not recent, and a connection."""
+    """Yields a connection to a server that has just read a directory whose files are not recent."""
     for name in HIDDEN:
         root.write(name, name.encode())
     root.write("next/c.txt", b"next")

@@ -212,7 +212,8 @@ def hosts():
 
 @pytest.fixture(scope="module")
 def hosted(build):
-    """Servers of such a root, which their tests do not change: also of the root itself, and of hosts only."""
+    """Servers of such a root, which their tests do not change: one also serves the root itself, the
+    other only hosts."""
     root = with_hosts()
     with Server(build, root, "-j", "1") as also, Server(build, root, "-j", "1", "-v") as only:
         yield {"": also, "-v": only}

@@ -1,4 +1,4 @@
-"""What --status shows: a page, JSON, OpenMetrics, text; how it is reached, and what it costs others."""
+"""--status: a page, JSON, OpenMetrics, text; how it is reached, and what it costs others."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What a request costs in system calls, counted by strace(1)."""
+"""The system calls of a request, counted by strace(1)."""
 
 import signal
 import time
@@ -82,8 +82,8 @@ def test_a_file_that_does_not_change_is_looked_at_once_a_second(traced, files):
 
 
 def test_what_is_not_there_takes_a_look_at_each_directory(traced, files):
-    """Not one for each name that could be meant: sidecars, .html, .htaccess, 404.html, a link that is a URL. A directory
-    that has just changed is not read."""
+    """There is no call for each name that could be meant: sidecars, .html, .htaccess, 404.html, a
+    link that is a URL. A directory that has just changed is not read."""
     eventually(lambda: all(time.time() > d.stat().st_ctime + 0.2 for d in (files.path, files.path / "list")))
 
     def calls_of(count):

@@ -29,7 +29,7 @@ def load(connect, wrong):
 
 
 def look(connect):
-    """At the status page, in all of its forms."""
+    """Requests the status page in all of its forms."""
     for path in ("/", "/json", "/metrics", "/text") * 10:
         with connect() as c:
             assert c.get(path).status == 200
@@ -89,7 +89,8 @@ def test_a_second_signal_under_load_ends_all_workers(threads, files):
 
 
 def test_certificates_change_under_load(threads, files):
-    """Over TLS, with sessions resumed by whichever worker comes: tickets and certificates are all that workers share."""
+    """Over TLS, with sessions resumed by any worker: tickets and certificates are all that workers
+    share."""
     root = Root({"small.bin": SMALL})
     install(root.path / "server.pem", *certificate("DNS:localhost"))
     with Tls(threads, root, "-j", "4", "--tls-port", "0") as server:

@@ -1,4 +1,4 @@
-"""Requests that are passed on to an upstream: rules with the status 200 and a URL."""
+"""Requests passed on to an upstream: rules with status 200 and a URL."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ from upstream import Upstream, echo
 
 @contextlib.contextmanager
 def passing(build, *upstreams, rule=None, files=None, flags=(), **options):
-    """A server whose /api/ is passed on to them."""
+    """Runs a server that passes /api/ on to the upstreams."""
     addresses = ",".join(upstream.address for upstream in upstreams)
     rules = (rule or "/api/* http://{}/:splat 200").format(addresses)
     root = Root({"index.html": b"hello", "there.txt": b"there", "50x.html": b"our page", "_redirects": rules.encode(), **(files or {})})
@@ -40,7 +40,7 @@ def state_of(server, thread):
 
 @contextlib.contextmanager
 def stopped(server):
-    """Meanwhile none of its threads runs."""
+    """Stops all threads of the server during the block."""
     os.kill(server.pid, signal.SIGSTOP)
     try:
         eventually(lambda: all(state_of(server, thread) == "T" for thread in server.thread_ids()))
@@ -50,7 +50,8 @@ def stopped(server):
 
 
 def script(*steps):
-    """A handler that answers one request after the other with these bytes, and ends."""
+    """Returns a handler that answers one request after the other with these bytes, and then
+    ends."""
 
     def handle(link):
         for step in steps:
@@ -176,7 +177,7 @@ def test_content_goes_through_in_both_directions(build, length):
 @pytest.mark.decided
 @pytest.mark.parametrize("name", BAD)
 def test_the_upstream_never_sees_two_requests_where_one_was_sent(build, name):
-    """Nor what is behind a malformed one."""
+    """Nor does it see what follows a malformed one."""
     data = BAD[name][1].replace(b" / ", b" /api/ ")
     with Upstream() as upstream, passing(build, upstream) as server, server.connect() as c:
         with contextlib.suppress(OSError):
@@ -211,7 +212,8 @@ def test_a_client_that_expects_a_100_gets_that_of_the_upstream(build):
 
 
 def test_a_client_of_http_1_0_expects_nothing(build):
-    """It is passed on over HTTP/1.1, where an upstream might take the field for a reason to wait, or to refuse."""
+    """It is passed on over HTTP/1.1, where an upstream might take the field as a reason to wait, or
+    to refuse."""
     with Upstream() as upstream, passing(build, upstream) as server, server.connect() as c:
         c.send(b"POST /api/ HTTP/1.0\r\nHost: a\r\nContent-Length: 3\r\nExpect: something\r\n\r\nabc")
         response = c.response()
@@ -318,7 +320,8 @@ def test_a_response_comes_back_whole(build, answer, body, step):
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 def test_what_comes_behind_a_long_response_comes_back_whole(build, framing):
-    """Of a connection whose last response was long, little is read with the head of the next one; of others, 64 KB."""
+    """On a connection whose last response was long, little is read with the head of the next one;
+    on others, 64 KB."""
     lengths, long = [0, 1, 16_000, 16_384 - 42, 16_384, 20_000, 48_000, 65_536 - 42, 65_536, 65_537, 200_000], b"long" * 50_000
 
     def handle(link):
@@ -471,7 +474,7 @@ def test_a_connection_with_bytes_that_nobody_asked_for_is_not_used_again(build):
 
 
 def test_connections_of_a_burst_are_used_again(build):
-    """All of them, also if all responses have come before the next requests do."""
+    """All of them, even if all responses have come before the next requests do."""
     burst = 64
     all_have_come = threading.Barrier(burst, timeout=TIMEOUT)
 
@@ -523,7 +526,7 @@ def test_an_upstream_that_refuses_is_left_out(build):
 
 @pytest.mark.parametrize("reads", [False, True])
 def test_an_upstream_that_ends_its_connections_is_left_out(build, reads):
-    """It has the fewest requests under way, always."""
+    """It always has the fewest requests under way."""
     def handle(link):
         if reads:
             link.head()
@@ -588,7 +591,7 @@ def test_a_client_leaves_connections_to_upstreams_for_others(plain):
 
 
 def test_an_upstream_that_does_not_take_connections_is_a_504(plain):
-    """Its queue is full, so that the kernel answers no more."""
+    """Its queue is full, so the kernel no longer answers."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(2):
@@ -723,7 +726,8 @@ def test_a_client_that_goes_away_ends_the_request(build):
 
 
 def test_a_client_that_does_not_read_holds_the_upstream_up_and_nothing_else(build):
-    """No more than the buffers of a few sockets, and 64 KB, are ahead of the client: the rest has not been read."""
+    """Only the buffers of a few sockets, and 64 KB, are ahead of the client; the rest has not been
+    read."""
     sent = []
 
     def handle(link):
@@ -771,7 +775,7 @@ def test_an_upstream_that_does_not_read_holds_the_client_up_and_nothing_else(bui
 
 
 def test_a_connection_that_is_done_leaves_no_time_wait(build):
-    """It is reset: a port would be used up for a minute, of which there are 28,000."""
+    """It is reset, since otherwise one of 28,000 ports would be in use for a minute."""
     ends = []
 
     def handle(link):
@@ -788,7 +792,7 @@ def test_a_connection_that_is_done_leaves_no_time_wait(build):
 
 
 def test_a_slow_client_over_any_transport_gets_each_byte_once(build):
-    """More than the buffers of its socket hold, in lines that are numbered."""
+    """The content is more than the buffers of its socket hold, in numbered lines."""
     content = b"".join(b"%09d\n" % n for n in range(3_000_000))
 
     def handle(link):
@@ -809,7 +813,7 @@ def test_a_slow_client_over_any_transport_gets_each_byte_once(build):
 @pytest.mark.clear
 @pytest.mark.parametrize("unix", [False, True], ids=["tcp", "unix"])
 def test_much_content_of_known_length_does_not_leave_the_kernel(plain, tmp_path, unix):
-    """Also with the filter of system calls; the log has its length."""
+    """Also with the system call filter; the log has its length."""
     content = b"".join(b"%09d\n" % n for n in range(500_000))
 
     def handle(link):
@@ -833,7 +837,7 @@ def test_much_content_of_known_length_does_not_leave_the_kernel(plain, tmp_path,
 
 @pytest.mark.clear
 def test_what_fits_the_buffer_leaves_with_its_head(plain, tmp_path):
-    """Also where little was read with the head, because the response before was long."""
+    """Even if little was read with the head, because the previous response was long."""
 
     def handle(link):
         while link.request():
@@ -874,7 +878,7 @@ def test_nor_does_much_content_of_a_request(plain, tmp_path, unix):
 
 
 def test_a_slow_upstream_gets_each_byte_of_a_request_once(build):
-    """More than the buffers of its socket hold; others are served meanwhile."""
+    """The content is more than the buffers of its socket hold; others are served meanwhile."""
     content = b"".join(b"%09d\n" % n for n in range(2_500_000))
     same = []
 
@@ -955,7 +959,7 @@ def test_a_client_that_stops_in_the_middle_of_its_content_is_not_waited_for(buil
 
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_fast_content_that_stops_is_passed_on_as_far_as_it_has_come(build, goes_on):
-    """However much is awaited at a time; and the time limit stays."""
+    """However much is awaited at a time; and the time limit remains."""
     first, little, rest, whole = b"x" * 1_000_000, b"z" * 1000, b"y" * 500_000, threading.Event()
 
     def handle(link):
@@ -983,7 +987,7 @@ def test_fast_content_that_stops_is_passed_on_as_far_as_it_has_come(build, goes_
 
 @pytest.mark.parametrize("rest", [500_000, 130_000, 60_000, 1])
 def test_fast_content_may_pause(build, rest):
-    """For longer than what has come is held back, with much left or little."""
+    """For longer than content is held back, with much left or little."""
     first, paused = b"x" * 1_000_000, threading.Event()
 
     def handle(link):
@@ -998,7 +1002,7 @@ def test_fast_content_may_pause(build, rest):
 
 
 def test_little_content_reaches_an_upstream_that_is_answering(build):
-    """Also behind much that came fast, while bytes of the response move the deadline."""
+    """Even after much that came fast, while bytes of the response move the deadline."""
     first, got, ended = b"x" * 1_000_000, threading.Event(), threading.Event()
 
     def handle(link):
@@ -1031,7 +1035,7 @@ def test_little_content_reaches_an_upstream_that_is_answering(build):
 
 
 def test_an_upload_goes_on_at_another_address_when_one_has_gone(build):
-    """Over a connection that has been kept, which takes all that has come until then at once."""
+    """The upload uses a connection that was kept, which takes all that has come so far at once."""
     both = threading.Barrier(2)
 
     def handle(link):
@@ -1077,7 +1081,8 @@ def test_an_upstream_that_is_reset_has_not_sent_a_whole_response(build):
      ("Server: up", False)],
 )  # fmt: skip
 def test_an_upstream_that_is_reset_behind_the_first_16_kb_of_a_response(build, framing, whole):
-    """So much is read with the head on a connection whose last response was long. What is whole stays whole."""
+    """This much is read with the head on a connection whose last response was long. A complete
+    response stays complete."""
     end = b"\r\n0\r\n\r\n" if whole else b""
     length = 16_384 - len(f"HTTP/1.1 200 OK\r\n{framing.format(16_000)}\r\n\r\n")
     head = f"HTTP/1.1 200 OK\r\n{framing.format(length)}\r\n\r\n".encode()
@@ -1220,7 +1225,7 @@ ACCEPTS = "Accept-Encoding: br, gzip"
 
 
 def framed(framing, fields=b"Content-Type: text/html; charset=utf-8\r\n"):
-    """The text in an answer."""
+    """Returns the text in an answer with that framing."""
     if framing == "length":
         return b"HTTP/1.1 200 OK\r\n%bContent-Length: %d\r\n\r\n" % (fields, len(TEXT)) + TEXT
     if framing == "chunked":
@@ -1368,7 +1373,7 @@ def test_what_comes_of_requests_is_counted_by_upstream(build, place):
 
 
 def test_http2_over_tls(build):
-    """With curl; in clear text there is more, in test_upstream_http2.py."""
+    """With curl; test_upstream_http2.py has more, without TLS."""
     content = os.urandom(300_000)
     with Upstream() as upstream, passing(build, upstream) as server:
         if not server.tls:

@@ -1,4 +1,4 @@
-"""Requests of HTTP/2 that are passed on to an upstream."""
+"""HTTP/2 requests that are passed on to an upstream."""
 
 import collections
 import json
@@ -27,7 +27,7 @@ CANCEL = 8
 
 
 class Client(Http2):
-    """Sends no more content than the windows allow."""
+    """A client that sends only as much content as the windows allow."""
 
     def __init__(self, server, **options):
         super().__init__(server, **options)
@@ -48,7 +48,7 @@ class Client(Http2):
         return f
 
     def next(self, *kinds):
-        """The next frame of these kinds."""
+        """Returns the next frame of these kinds."""
         while f := self.frame():
             if f.type in kinds:
                 return f
@@ -58,7 +58,7 @@ class Client(Http2):
         return min(self.windows[0], self.windows[stream])
 
     def put(self, stream, content, end=True, piece=16384):
-        """Sends content as the windows allow; what comes meanwhile is for frame()."""
+        """Sends content as the windows allow; frames that come meanwhile are left for frame()."""
         later = []
         while content:
             while not self.room(stream):
@@ -81,7 +81,7 @@ class Client(Http2):
         return stream
 
     def head(self, stream):
-        """The next header block of the stream, and whether it ends there."""
+        """Returns the next header block of the stream, and whether the stream ends with it."""
         f = self.next(HEADERS)
         assert f.stream == stream and f.flags & END_HEADERS
         return dict(self.inflate(f.payload)), bool(f.flags & END_STREAM)
@@ -132,7 +132,7 @@ def test_content_goes_through_in_both_directions(build, length, announced):
 
 @pytest.mark.parametrize("announced", [True, False], ids=["length", "chunks"])
 def test_content_in_many_small_frames_takes_few_system_calls(plain, tmp_path, announced):
-    """Each would take one, for ten bytes of the client."""
+    """Each frame would take one, for ten bytes from the client."""
     n = 5000
     fields = [("content-length", str(n))] if announced else []
 
@@ -426,7 +426,7 @@ def test_a_browser_with_many_requests_and_a_slow_line_stays(build, cookie, windo
 
 
 def test_nobody_waits_for_a_client_whose_window_is_shut(build):
-    """Three uploads to an upstream that pauses shut the window of the connection for a fourth one."""
+    """Three uploads to an upstream that pauses close the connection's window for a fourth one."""
     release = threading.Event()
 
     def handle(link):
@@ -455,7 +455,7 @@ def test_nobody_waits_for_a_client_whose_window_is_shut(build):
 
 
 def test_an_upstream_does_not_wait_for_a_stream_while_others_of_its_connection_go_on(plain):
-    """Of one stream no content comes, of one a byte at a time, and one has shut its window."""
+    """On one stream no content comes, on one a byte at a time, and one has closed its window."""
     begun, held = time.monotonic(), []
 
     def handle(link):
@@ -593,7 +593,7 @@ def test_bytes_of_a_tunnel_that_is_not_there_are_never_a_request(build):
 
 
 def test_a_websocket_has_no_length_and_no_key_of_the_client(build):
-    """The upstream would take the next request for content."""
+    """Otherwise the upstream would take the next request for content."""
     with Upstream(script(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")) as upstream, passing(build, upstream) as server:
         with Client(server) as c:
             c.connect("/api/ws", "websocket", ("content-length", "60"))

@@ -1,4 +1,4 @@
-"""IO=uring where the kernel has no io_uring for us, as in many containers."""
+"""IO=uring where the kernel does not allow io_uring, as in many containers."""
 
 from conftest import SMALL
 from gatling import Server

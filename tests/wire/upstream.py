@@ -1,4 +1,4 @@
-"""An upstream that does as a test says."""
+"""An upstream that behaves as a test tells it to."""
 
 import contextlib
 import shutil
@@ -16,7 +16,7 @@ class Request:
         self.line, self.fields, self.body, self.trailers = line, fields, body, []
 
     def __getitem__(self, name):
-        """The value of a field that is there once, or None."""
+        """Returns the value of a field, which must not be repeated, or None."""
         values = [value for key, value in self.fields if key.lower() == name.lower()]
         assert len(values) <= 1, self.fields
         return values[0] if values else None
@@ -48,13 +48,13 @@ class Link:
         return self.take(self.buffer.index(b"\r\n") + 2)[:-2].decode("latin-1")
 
     def head(self):
-        """The head of a request."""
+        """Reads the head of a request."""
         request = Request(self.line(), self.fields(), b"")
         self.requests.append(request)
         return request
 
     def fields(self):
-        """Field lines, with the empty line behind them."""
+        """Reads field lines, and the empty line behind them."""
         fields = []
         while line := self.line():
             name, value = line.split(": ", 1)
@@ -75,7 +75,7 @@ class Link:
         return request
 
     def request(self):
-        """A whole request."""
+        """Reads a whole request."""
         return self.body(self.head())
 
     def send(self, data):
@@ -86,7 +86,7 @@ class Link:
         self.send("\r\n".join(lines).encode() + body)
 
     def reset(self):
-        """Ends the connection with a RST."""
+        """Ends the connection with an RST."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.socket.close()
 
@@ -98,7 +98,7 @@ class Link:
 
 
 def echo(link):
-    """Answers each request with what has come of it."""
+    """Answers each request with what arrived of it."""
     while True:
         request = link.request()
         lines = [request.line, *(f"{name}: {value}" for name, value in request.fields)]
@@ -106,10 +106,11 @@ def echo(link):
 
 
 class Upstream:
-    """Each connection is handled by a call of handle(link), in a thread of its own, and closed when that returns."""
+    """Handles each connection by handle(link), in its own thread, and closes it when that
+    returns."""
 
     def __init__(self, handle=echo, port=0, link=Link, unix=False):
-        """unix: over a socket in a directory of its own."""
+        """unix: over a socket in its own directory."""
         self.handle, self.requests, self.links, self.failures, self.kind = handle, [], [], [], link
         self.directory = Path(tempfile.mkdtemp(prefix="gatling-wire-")) if unix else None
         if unix:

@@ -1,4 +1,4 @@
-"""An application for ASGI servers: content in both directions, events as they happen, WebSocket."""
+"""An ASGI application: content in both directions, events as they happen, WebSocket."""
 
 import asyncio
 

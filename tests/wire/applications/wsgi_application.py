@@ -1,4 +1,4 @@
-"""An application for WSGI servers: says what it is asked for, and returns the content of the request."""
+"""A WSGI application that returns the parameters and the content of the request."""
 
 
 def application(environ, start_response):
