@@ -1,9 +1,10 @@
-/* uring.c - io_uring(7): what is wanted of the kernel is written into a ring and handed over with the next wait, in one
- * call. A socket that has been read empty receives by itself from then on (multishot), into buffers that all share.
- * Everything else is asked for readiness, once each time: pipes, sockets that their owner reads (TLS), writers, and
- * listening sockets, since a kernel that accepts by itself knows no limit but that of descriptors.
+/* uring.c - io_uring(7): requests to the kernel are written to a ring, and submitted in the call of the next wait. Once
+ * a socket has been read until it was empty, the kernel receives from it by itself (multishot), into buffers that all
+ * sockets share. Everything else is polled for readiness, once each time: pipes, sockets that their owner reads (TLS),
+ * sockets that wait for room, and listeners, since a kernel that accepts by itself knows no limit but that of
+ * descriptors.
  *
- * Where the kernel refuses the ring, epoll takes its place, and io_mechanism() says so. */
+ * If the kernel refuses the ring, epoll is used instead, and io_mechanism() says so. */
 #include <errno.h>
 #include <liburing.h>
 #include <stdio.h>
@@ -16,29 +17,29 @@
 #include "io/queue.h"
 
 enum {
-	ENTRIES = 256, /* of the ring; when they are used up they are handed over early */
+	ENTRIES = 256, /* of the ring; when it is full, they are submitted before the next wait */
 	COMPLETIONS = 4096,
-	BUFFERS = 256, /* of all sockets; a power of two */
+	BUFFERS = 256, /* that all sockets share; a power of two */
 	BUFFER_BYTES = 4096,
 	BUFFER_GROUP = 0,
 	FDS_MINIMUM = 64
 };
 
-/* What an entry of the ring was for; with the descriptor and its generation it makes up user_data. */
+/* The purpose of an entry of the ring. user_data consists of it, the descriptor and its generation. */
 enum purpose { POLL_READ, POLL_WRITE, RECEIVE, CANCEL };
 
-/* Of a descriptor, adopted or not. */
+/* The state of a descriptor, adopted or not. */
 struct descriptor {
-	uint32_t generation;     /* grows when it is closed: what is said of the one before it is stale */
-	int16_t first, last;     /* of the buffers received, linked; -1: none */
-	uint16_t used;           /* bytes of the first */
-	uint16_t error;          /* behind them; an errno */
-	uint8_t armed;           /* the purposes that the kernel is at, as bits */
-	bool receives : 1;       /* it is read through io_tryread() alone, */
-	bool cannot_receive : 1; /* but is no socket */
-	bool ended : 1;          /* end of file behind the buffers */
-	bool starved : 1;        /* there was no buffer: it is polled for once */
-	bool cancelled : 1;      /* it is not wanted any more: the receiving is being ended */
+	uint32_t generation;     /* grows when it is closed: completions of an earlier one are stale */
+	int16_t first, last;     /* of the list of buffers received; -1: none */
+	uint16_t used;           /* bytes of the first buffer that have been read */
+	uint16_t error;          /* an errno, behind the buffers */
+	uint8_t armed;           /* the set of purposes for which the kernel has, or is given, an entry */
+	bool receives : 1;       /* it is read by io_tryread() only, */
+	bool cannot_receive : 1; /* but is not a socket */
+	bool ended : 1;          /* end of file, behind the buffers */
+	bool starved : 1;        /* there was no free buffer: it is polled next time */
+	bool cancelled : 1;      /* it is not wanted: the kernel has been told to stop receiving */
 };
 
 struct uring {
@@ -51,7 +52,7 @@ struct uring {
 	int fds;
 };
 
-/* Which error the kernel has answered a ring with; 0: none, so far. */
+/* The error with which the kernel has refused a ring; 0: it has not. */
 static atomic_int refused;
 
 static const char *mechanism_name(void) {
@@ -91,7 +92,7 @@ static void append(struct uring *u, struct descriptor *d, int buffer, int length
 	d->last = (int16_t)buffer;
 }
 
-/* Gives the first back. */
+/* Gives the first buffer back to the kernel. */
 static void drop_first(struct uring *u, struct descriptor *d) {
 	int buffer = d->first;
 	d->first = u->next[buffer];
@@ -154,9 +155,24 @@ static bool cancel(struct uring *u, int fd, const struct descriptor *d, enum pur
 	return true;
 }
 
+/* Turns the entries of a descriptor that the kernel has not taken yet into ones that do nothing: the number may have
+ * another owner by the time it takes them. */
+static void withdraw(struct uring *u, int fd) {
+	const struct io_uring_sq *sq = &u->ring.sq;
+	for (unsigned left = io_uring_sq_ready(&u->ring); left; left--) {
+		struct io_uring_sqe *e = &sq->sqes[(sq->sqe_tail - left) & sq->ring_mask];
+		const uint64_t name = e->user_data;
+		if ((name & 3) == CANCEL || (int)((name & UINT32_MAX) >> 2) != fd) continue;
+		io_uring_prep_cancel64(e, name, 0);
+		e->flags = 0;
+		e->user_data = CANCEL;
+	}
+}
+
 /* --- the mechanism --- */
 
-/* Has the kernel refuse what is not done here: a ring gets round the filters of seccomp(2). Then enables it. */
+/* Has the kernel refuse all operations that are not used here, since seccomp(2) does not see those of a ring. Then
+ * enables the ring. */
 static int restrict_ring(struct io_uring *ring) {
 	static const uint8_t operations[] = {IORING_OP_POLL_ADD, IORING_OP_RECV, IORING_OP_ASYNC_CANCEL};
 	enum { OPERATIONS = sizeof operations };
@@ -164,7 +180,7 @@ static int restrict_ring(struct io_uring *ring) {
 		{.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED, .sqe_flags = IOSQE_BUFFER_SELECT}};
 	for (int i = 0; i < OPERATIONS; i++)
 		allowed[1 + i] = (struct io_uring_restriction){.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = operations[i]};
-	/* liburing has names for both, which its shared library does not export */
+	/* liburing has functions for both, but its shared library does not export them */
 	int error = io_uring_register((unsigned)ring->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed, OPERATIONS + 1);
 	return error ? error : io_uring_register((unsigned)ring->ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 }
@@ -205,7 +221,7 @@ static int prepare(io_loop *loop) {
 static void release(io_loop *loop) {
 	struct uring *u = loop->mech;
 	if (!u) return;
-	(void)io_uring_submit_and_get_events(&u->ring); /* or what was cancelled keeps its file for a while */
+	(void)io_uring_submit_and_get_events(&u->ring); /* so that cancelled entries do not keep their files open */
 	io_uring_queue_exit(&u->ring);
 	uring_free(u);
 }
@@ -225,10 +241,8 @@ static void forget(io_loop *loop, int fd) {
 	struct uring *u = loop->mech;
 	if (fd >= u->fds) return;
 	struct descriptor *d = &u->fd[fd];
-	if (d->armed) {
-		for (enum purpose p = POLL_READ; p < CANCEL; p++) (void)cancel(u, fd, d, p);
-		(void)io_uring_submit(&u->ring); /* what is still to be handed over must not meet another owner of the number */
-	}
+	if (d->armed) withdraw(u, fd);
+	for (enum purpose p = POLL_READ; p < CANCEL; p++) (void)cancel(u, fd, d, p);
 	while (d->first != -1) drop_first(u, d);
 	*d = (struct descriptor){.generation = d->generation + 1, .first = -1};
 }
@@ -240,7 +254,7 @@ static void received(io_loop *loop, int fd, struct descriptor *d, const struct i
 		append(u, d, (int)(c->flags >> IORING_CQE_BUFFER_SHIFT), result);
 		io_ready(loop, fd, IO_CAN_READ);
 		if (loop->entry[fd].want & IO_CAN_READ || d->cancelled) return;
-		d->cancelled = cancel(u, fd, d, RECEIVE); /* a connection that is not read must not take all buffers */
+		d->cancelled = cancel(u, fd, d, RECEIVE); /* a connection that is not read must not use up the buffers */
 		return;
 	}
 	if (result == 0) d->ended = true;
@@ -250,7 +264,7 @@ static void received(io_loop *loop, int fd, struct descriptor *d, const struct i
 	io_ready(loop, fd, d->ended || d->error ? IO_HANGUP : IO_CAN_READ);
 }
 
-/* The events that are asked for, as io_ready() takes them. */
+/* Returns the set for io_ready(). */
 static unsigned can_of(unsigned events) {
 	unsigned can = events & EPOLLIN ? IO_CAN_READ : 0;
 	if (events & EPOLLOUT) can |= IO_CAN_WRITE;
@@ -274,10 +288,13 @@ static void handle(io_loop *loop, const struct io_uring_cqe *c) {
 		if (purpose == RECEIVE) d->cancelled = false;
 	}
 	if (purpose == RECEIVE) received(loop, fd, d, c);
-	else io_ready(loop, fd, c->res < 0 ? IO_CAN_READ | IO_CAN_WRITE : can_of((unsigned)c->res)); /* the call says why */
+	else
+		io_ready(loop, fd,
+				 c->res < 0 ? IO_CAN_READ | IO_CAN_WRITE
+							: can_of((unsigned)c->res)); /* the next call meets the error */
 }
 
-/* Returns how many there were. */
+/* Handles the completions in the ring. Returns how many there were. */
 static unsigned handle_all(io_loop *loop) {
 	struct uring *u = loop->mech;
 	struct io_uring_cqe *c;
@@ -290,14 +307,14 @@ static unsigned handle_all(io_loop *loop) {
 	return count;
 }
 
-/* Handles also what has found no room in the ring of completions, which the kernel keeps. */
+/* Handles all completions, also those that the kernel kept back because the ring was full. */
 static void handle_kept(io_loop *loop) {
 	struct uring *u = loop->mech;
 	do (void)handle_all(loop);
 	while (io_uring_cq_has_overflow(&u->ring) && io_uring_get_events(&u->ring) >= 0);
 }
 
-/* Nothing of what has been received is left, and more may come. */
+/* Returns whether everything received has been read, and more may come. */
 static bool drained(const struct descriptor *d) { return d->first == -1 && !d->ended && !d->error; }
 
 static bool received_by_ring(io_loop *loop, int fd, void *buffer, size_t length, ssize_t *result) {
@@ -306,7 +323,7 @@ static bool received_by_ring(io_loop *loop, int fd, void *buffer, size_t length,
 	if (!d) return false;
 	d->receives = true;
 	if (drained(d) && d->armed & 1 << RECEIVE) handle_kept(loop);
-	/* what has not been reported yet is still in the socket: the call says what there is */
+	/* bytes that the ring has not received are in the socket: io_tryread() reads them */
 	if (drained(d)) return false;
 	size_t copied = 0;
 	while (d->first != -1 && copied < length) {
@@ -319,7 +336,7 @@ static bool received_by_ring(io_loop *loop, int fd, void *buffer, size_t length,
 	}
 	*result = copied ? (ssize_t)copied : d->error ? -1 : 0;
 	if (!copied) errno = d->error;
-	/* as of a short read elsewhere; what cannot be watched now is found when it is looked for again */
+	/* as after any short read; if it cannot be watched now, the next read notices */
 	else if (copied < length && drained(d) && io_unready(loop, fd, IO_READ)) (void)watch(loop, fd, IO_READ);
 	return true;
 }
@@ -335,7 +352,7 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 		errno = -result;
 		return -1;
 	}
-	return handle_all(loop) > 0; /* a wait may run only some of the work that is due (20 pieces since Linux 6.13) */
+	return handle_all(loop) > 0; /* the kernel may post only some of the due completions (20 since Linux 6.13) */
 }
 
 const struct io_mechanism io_uring = {.name = mechanism_name,
