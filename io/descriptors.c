@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
 
 #include "io/io.h"
 
@@ -13,10 +16,31 @@ uint64_t io_raise_descriptor_limit(void) {
 	return getrlimit(RLIMIT_NOFILE, &limit) == -1 ? 0 : limit.rlim_cur;
 }
 
-#ifdef __linux__
-#include <sched.h>
-
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* Descriptors that may be open have lower numbers, since few are opened before; the limit may be a thousand million. */
+enum { NUMBERS_MAX = 1 << 16 };
+
+/* Closes the descriptors from first to last that are open. */
+static void close_all(unsigned first, unsigned last) {
+#ifdef __linux__
+	if (close_range(first, last, 0) == 0) return; /* Linux 5.9 */
+#endif
+	for (unsigned fd = first; fd <= last && fd < NUMBERS_MAX; fd++) (void)close((int)fd);
+}
+
+void io_close_others(int *keep, unsigned count) {
+	if (count) qsort(keep, count, sizeof *keep, by_number);
+	unsigned from = STDERR_FILENO + 1;
+	for (unsigned i = 0; i < count; i++) {
+		unsigned fd = (unsigned)keep[i];
+		if (fd > from) close_all(from, fd - 1);
+		if (fd >= from) from = fd + 1;
+	}
+	close_all(from, ~0U);
+}
+
+#ifdef __linux__
 
 /* ThreadSanitizer assumes that a number stands for the same descriptor in every thread; with it, threads share one
  * table, as they do on other systems. */
@@ -26,23 +50,9 @@ static const bool one_table = true;
 static const bool one_table = false;
 #endif
 
-/* Closes the descriptors from first to last that are open. */
-static void close_all(unsigned first, unsigned last) {
-	if (close_range(first, last, 0) == 0) return;
-	long most = sysconf(_SC_OPEN_MAX); /* Linux before 5.9 */
-	for (unsigned fd = first; fd <= last && (long)fd < most; fd++) (void)close((int)fd);
-}
-
 bool io_private_descriptors(int *keep, unsigned count) {
 	if (one_table || unshare(CLONE_FILES) == -1) return false;
-	if (count) qsort(keep, count, sizeof *keep, by_number);
-	unsigned from = STDERR_FILENO + 1;
-	for (unsigned i = 0; i < count; i++) {
-		unsigned fd = (unsigned)keep[i];
-		if (fd > from) close_all(from, fd - 1);
-		if (fd >= from) from = fd + 1;
-	}
-	close_all(from, ~0U);
+	io_close_others(keep, count);
 	return true;
 }
 

@@ -152,6 +152,10 @@ int io_eagain_write(io_loop *loop, int fd);
  * such tables or forbids them. */
 bool io_private_descriptors(int *keep, unsigned count);
 
+/* Closes all descriptors above 2 except those in keep, which is sorted. It is for a process that was just forked, when
+ * few descriptors have been opened. */
+void io_close_others(int *keep, unsigned count);
+
 /* Raises this process's limit of open descriptors as far as it is allowed. Returns the limit; 0: unknown. */
 uint64_t io_raise_descriptor_limit(void);
 

@@ -352,7 +352,7 @@ __attribute__((noreturn)) static void keep_alive(struct acme *a, const char *roo
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGCHLD, SIG_DFL); /* else waitpid(2) would not return a child's status */
 	int keep = a->channel;
-	(void)io_private_descriptors(&keep, 1); /* none of the server's sockets */
+	io_close_others(&keep, 1); /* none of the server's sockets */
 #ifdef __linux__
 	(void)prctl(PR_SET_NAME, "gatling-acme");
 #endif

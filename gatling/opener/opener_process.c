@@ -201,7 +201,7 @@ void opener_serve(struct opener *o, bool sandbox) {
 		connects |= o->place[i].rule == OPENER_SOCKETS;
 	}
 	keep[kept++] = o->channel;
-	(void)io_private_descriptors(keep, kept);
+	io_close_others(keep, kept); /* as long as the channel of another such process is open here, that does not end */
 	sandbox_enter_opener(sandbox, connects);
 	while (opener_receive(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
 	_exit(0); /* the server has ended */

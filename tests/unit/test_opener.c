@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,13 @@ static bool hurry; /* waits for answers end within a second */
 int poll(struct pollfd *fds, nfds_t count, int wait_ms) {
 	const struct timespec limit = {.tv_sec = hurry ? 0 : wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L};
 	return ppoll(fds, count, &limit, NULL);
+}
+
+/* As in a container. */
+int unshare(int flags) {
+	(void)flags;
+	errno = EPERM;
+	return -1;
 }
 
 static void make(const char *name, const char *text) {
@@ -178,10 +186,28 @@ static void a_disk_that_hangs_is_not_waited_for(void **state) {
 	assert_int_equal(st.st_size, 5);
 }
 
+static struct opener *another(void) {
+	const char *name;
+	struct opener *o = opener_new();
+	assert_true(opener_add(o, directory, OPENER_PEMS, &name) == 0 && opener_start(o, true) == 0);
+	return o;
+}
+
+static void one_ends_though_others_were_started_later(void **state) {
+	(void)state;
+	struct opener *first = another(), *second = another();
+	alarm(60);
+	opener_free(first); /* waits for that */
+	alarm(0);
+	opener_free(second);
+}
+
 int main(void) {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_named_is_opened), cmocka_unit_test(nothing_else_is),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_named_is_opened),
+									   cmocka_unit_test(nothing_else_is),
 									   cmocka_unit_test(a_directory_is_listed_as_far_as_it_may_be_opened),
 									   cmocka_unit_test(stat_says_what_it_says),
-									   cmocka_unit_test(a_disk_that_hangs_is_not_waited_for)};
+									   cmocka_unit_test(a_disk_that_hangs_is_not_waited_for),
+									   cmocka_unit_test(one_ends_though_others_were_started_later)};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
