@@ -56,17 +56,7 @@ bool io_private_descriptors(int *keep, unsigned count) {
 	return true;
 }
 
-unsigned io_processors(void) {
-	cpu_set_t set;
-	return sched_getaffinity(0, sizeof set, &set) == -1 ? 1 : (unsigned)CPU_COUNT(&set);
-}
-
 #else
-
-unsigned io_processors(void) {
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	return online > 0 ? (unsigned)online : 1;
-}
 
 bool io_private_descriptors(int *keep, unsigned count) {
 	(void)keep, (void)count;
@@ -74,3 +64,12 @@ bool io_private_descriptors(int *keep, unsigned count) {
 }
 
 #endif
+
+unsigned io_processors(void) {
+#ifdef __linux__
+	cpu_set_t set; /* of up to 1,024: on a larger machine the call fails */
+	if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
+#endif
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	return online > 0 ? (unsigned)online : 1;
+}

@@ -205,6 +205,13 @@ def test_each_worker_answers(build, files):
         assert len(busy) >= 2
 
 
+@pytest.mark.clear
+def test_each_processor_has_a_worker_though_there_are_more_than_a_set_has_room_for(plain, files):
+    tracer = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=sched_getaffinity", "-e", "inject=sched_getaffinity:error=EINVAL"]
+    with Server(plain, files, tracer=tracer) as server:
+        assert f", {os.sysconf('SC_NPROCESSORS_ONLN')} worker" in server.banner
+
+
 def cpu(server, thread):
     """Returns the nanoseconds that a thread has run."""
     with open(f"/proc/{server.pid}/task/{thread}/schedstat", encoding="ascii") as f:
