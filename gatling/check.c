@@ -24,10 +24,12 @@ enum { WALK_DESCRIPTORS = 32 };
 
 /* --- sites: sites_find() reads their files --- */
 
-static void check_site(struct sites *sites, const char *name) {
+static void check_site(struct sites *sites, const struct docroot *docroot, const char *name) {
 	struct slice host = slice_of(name);
 	const char *colon = strrchr(name, ':');
-	if (!host_valid(host)) return;
+	struct stat st;
+	/* for any other host the files of the root would be read again */
+	if (!host_valid(host) || docroot_stat(docroot, name, &st) == -1 || !S_ISDIR(st.st_mode)) return;
 	(void)sites_find(sites, host, colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, 0, NULL, NULL);
 }
 
@@ -37,7 +39,7 @@ static int check_sites(const struct options *o, const struct docroot *docroot, s
 	const char *reason = errno == EACCES ? "there is no permission to read and enter it" : strerror(errno);
 	if (sites) (void)sites_find(sites, (struct slice){0}, 0, 0, NULL, NULL);
 	for (const struct dirent *entry; root && o->site.vhosts != VHOSTS_OFF && (entry = readdir(root));)
-		check_site(sites, entry->d_name);
+		check_site(sites, docroot, entry->d_name);
 	int result = root ? 0 : notice_cannot("check", o->root, reason);
 	if (root) closedir(root);
 	sites_free(sites);
@@ -151,11 +153,12 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	if ((passwords && where->level == 2) || strcmp(name, ".htaccess") == 0)
 		realm_release(basic_auth_find(walked.auth, path));
 	if (type == FTW_F && (rules || passwords)) check_place(at, where, passwords);
-	if (is_hidden(at) || rules) return 0;
+	if (is_hidden(at)) return 0;
+	if (type == FTW_SLN) check_link(path);
+	if (rules) return 0;
 	const bool of_site = type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY;
 	if (of_site && st->st_mode & S_IXOTH && !is_host(name)) /* without o+x it may be lost+found */
 		notice(0, "%s: no host has this name, so nothing in it is served; names of hosts are in lower case", path);
-	if (type == FTW_SLN) check_link(path);
 	if (type == FTW_SL) check_unfollowed(path);
 	if (type == FTW_DNR) check_directory(path);
 	if (type == FTW_F || type == FTW_NS) unserved_report(walked.docroot, path);

@@ -152,7 +152,7 @@ static void report_line(struct rules_report *report, const struct rules_error *e
 static void report_further_lines(const struct rules_reader *r) {
 	char text[RULES_ERROR_MAX];
 	if (r->reported <= SITE_TOLD_MAX || notice_checks()) return;
-	snprintf(text, sizeof text, "%u more lines are left out: gatling --check names them", r->reported - SITE_TOLD_MAX);
+	snprintf(text, sizeof text, "%u more lines are wrong: gatling --check names them", r->reported - SITE_TOLD_MAX);
 	text_file_complain(r->file, r->path, 0, text);
 }
 

@@ -71,6 +71,28 @@ def test_all_mistakes_of_all_sites_are_said(first_build):
         assert any(found.startswith(line) for found in lines), line
 
 
+def test_a_mistake_is_said_once_however_many_there_are_and_whatever_is_beside_them(first_build):
+    root = Root({"index.html": b"hello", "a.css": b"x", "b.css": b"x", "www.example.org/index.html": b"hello", "_headers": b"wrong\n" * 1500})
+    said = check(first_build, root, "-E").stdout.splitlines()
+    assert [line.partition(": ")[0] for line in said] == [f"_headers:{n}" for n in range(1, 1501)]
+
+
+@pytest.mark.parametrize(("name", "begin", "line", "at"), [
+    ("_redirects", b"", b"/a%d /b\n", "4097: '/a4096 /b': there are more than 4096 rules"),
+    ("_headers", b"", b"/a%d\n  X-A: 1\n", "8193: '/a4096': there are more than 4096 rules"),
+    ("_headers", b"/*\n", b"X-%d: 1\n", "8194: 'X-8192: 1': there are more than 8192 fields"),
+])  # fmt: skip
+def test_too_many_lines_are_said_in_one(first_build, name, begin, line, at):
+    root = Root({"index.html": b"hello", name: begin + b"".join(line % i for i in range(8200))})
+    assert check(first_build, root, "-E").stdout == f"{name}:{at}: this line and those below it are ignored\n"
+
+
+def test_rules_that_are_a_link_to_nowhere_are_said(first_build):
+    root = Root({"index.html": b"hello"})
+    (root.path / "_headers").symlink_to("none")
+    assert check(first_build, root, "-E").stdout == "_headers: a symbolic link to none, which does not exist\n"
+
+
 def test_passwords_of_each_directory_that_may_be_a_site_are_looked_at_once(first_build):
     root = Root(GOOD)
     for directory in ("www.example.org", "My Files", "My Files/deep"):

@@ -680,7 +680,7 @@ def test_after_many_lines_that_are_wrong_it_says_how_many_more(build, root):
     with Server(build, root, "-j", "1") as server:
         assert server.get("/x")["Location"] == "/y"
         eventually(lambda: len(about(server, "_redirects")) == 17)
-        assert about(server, "_redirects")[-1] == "gatling: _redirects: 14 more lines are left out: gatling --check names them"
+        assert about(server, "_redirects")[-1] == "gatling: _redirects: 14 more lines are wrong: gatling --check names them"
 
 
 @pytest.mark.parametrize("name,text,find", [("_headers", "/*\n  X-State: {}\n", "X-State"), ("_redirects", "/x /{}\n", "Location")])

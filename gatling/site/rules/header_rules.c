@@ -127,7 +127,7 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 	f.joins = !slice_equal_nocase(f.name, SLICE("Set-Cookie"));
 	f.fills = name_in(f.value, &rule->pattern).length > 0;
 	if (!check_field(&f, &rule->pattern, error)) return false;
-	if (r->fields == HEADER_FIELDS_MAX) return rules_fail(error, "there are more than %d fields", HEADER_FIELDS_MAX);
+	if (r->fields == HEADER_FIELDS_MAX) return rules_full(error, HEADER_FIELDS_MAX, "fields");
 	r->field[r->fields++] = f;
 	rule->fields++;
 	rule->values += f.value.length;
@@ -138,7 +138,7 @@ static bool add_pattern(struct header_rules *r, struct slice line, struct rules_
 	for (size_t i = 1; i < line.length; i++)
 		if (line.at[i] == '#' && (line.at[i - 1] == ' ' || line.at[i - 1] == '\t')) line.length = i;
 	r->skipping = error->line;
-	if (r->rules == RULES_MAX) return rules_fail(error, "there are more than %d rules", RULES_MAX);
+	if (r->rules == RULES_MAX) return rules_full(error, RULES_MAX, "rules");
 	struct header_rule rule = {.field = &r->field[r->fields], .line = error->line};
 	const char *wrong = pattern_compile(&rule.pattern, slice_trim(line), PATTERN_EXACT);
 	if (wrong == pattern_no_memory) return rules_no_memory(error);

@@ -437,7 +437,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	struct redirect_rule rule = {.line = error->line, .parameter = r->parameter + r->parameters, .next = NO_RULE};
 	struct slice from = {0};
 	(void)next_word(&line, &from);
-	if (r->rules == RULES_MAX) return rules_fail(error, "there are more than %d rules", RULES_MAX);
+	if (r->rules == RULES_MAX) return rules_full(error, RULES_MAX, "rules");
 	const char *wrong = pattern_compile(&rule.pattern, from, PATTERN_LOOSE);
 	if (wrong == pattern_no_memory) return rules_no_memory(error);
 	if (wrong)

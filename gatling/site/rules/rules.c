@@ -17,6 +17,11 @@ bool rules_fail(struct rules_error *error, const char *format, ...) {
 	return false;
 }
 
+bool rules_full(struct rules_error *error, int most, const char *things) {
+	error->last = true;
+	return rules_fail(error, "there are more than %d %s: this line and those below it are ignored", most, things);
+}
+
 bool rules_no_memory(struct rules_error *error) {
 	error->line = 0;
 	return rules_fail(error, "there is no memory");
@@ -42,6 +47,7 @@ static bool add_lines(void *rules, struct slice text, rules_add *add, struct rul
 		if (!error->whole.length || error->whole.at[0] == '#' || add(rules, error->whole, error)) continue;
 		if (!error->line) return false;
 		if (report->tell) report->tell(report, error);
+		if (error->last) break;
 	}
 	return true;
 }

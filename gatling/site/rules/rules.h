@@ -15,6 +15,7 @@ enum {
 struct rules_error {
 	unsigned line;      /* the first is 1; 0: the mistake is not in a line, and the file gives no rules */
 	struct slice whole; /* that line, trimmed; refers to the text that is read */
+	bool last;          /* the lines below it are ignored, too, and not reported */
 	char text[RULES_ERROR_MAX];
 };
 
@@ -33,6 +34,9 @@ struct rules_report {
 /* Fills in the text of the error, with '?' for everything but visible ASCII, since others may read what the owner
  * wrote. Returns false. */
 bool rules_fail(struct rules_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Fills in the error that a file has more than `most` things, with which it ends. Returns false. */
+bool rules_full(struct rules_error *error, int most, const char *things);
 
 /* Fills in the error that there is no memory, with line 0. Returns false. */
 bool rules_no_memory(struct rules_error *error);
