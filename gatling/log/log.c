@@ -207,15 +207,24 @@ static bool write_handed(struct log *log) {
 	return any;
 }
 
+/* Reports that the file could not be opened again. The old error log may no longer be in any directory, so its own
+ * problems are also reported on standard error. */
+static void complain_of_old_file(const struct log *log, int error) {
+	char text[NOTICE_TEXT_MAX];
+	/* not that of the file itself, which would be created */
+	const char *reason = error == ENOENT ? "its directory does not exist" : log_file_reason(error);
+	snprintf(text, sizeof text, "cannot open %s again, going on with the old file: %s", log->file.path, reason);
+	notice_line(LEVEL_ERROR, "%s", text);
+	if (log->all && log->all->shared) notice_of_sink(text);
+}
+
 /* Opens the file again. A line whose start is in the old file is completed there, or dropped. */
 static void reopen_file(struct log *log) {
 	struct stat old = {0}, new = {0};
 	(void)write_rest(log);
 	(void)fstat(log->file.fd, &old); /* both succeed on an open descriptor */
 	if (log_file_open(&log->file) == -1) {
-		/* not that of the file itself, which would be created */
-		const char *reason = errno == ENOENT ? "its directory does not exist" : log_file_reason(errno);
-		notice_line(LEVEL_ERROR, "cannot open %s again, going on with the old file: %s", log->file.path, reason);
+		complain_of_old_file(log, errno);
 		return;
 	}
 	(void)fstat(log->file.fd, &new);

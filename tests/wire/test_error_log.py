@@ -47,6 +47,18 @@ def test_the_file_can_be_rotated(build, root, place):
     assert not any("second.txt" in line for line in lines_of(place / "old"))
 
 
+def test_that_the_file_cannot_be_opened_again_is_said_on_standard_error_too(build, root, place):
+    logs = place / "logs"
+    logs.mkdir()
+    logs.chmod(0o777)
+    with Server(build, root, "-j", "1", "-n", "--error-log", logs / "errors") as server:
+        logs.rename(place / "old")
+        server.signal(signal.SIGUSR1)
+        line = f"cannot open {logs}/errors again, going on with the old file: its directory does not exist"
+        assert eventually(lambda: server.errors) == [f"gatling: {line}"]
+        eventually(lambda: any(line in said for said in lines_of(place / "old/errors")))
+
+
 def test_a_level_leaves_out_what_is_less_grave(build, root, place):
     with Server(build, root, "-j", "1", "--error-log", place / "errors") as server:
         pass
