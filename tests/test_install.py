@@ -114,6 +114,19 @@ def test_each_option_is_completed(installed, shell):
         subprocess.run([shell, "-n", installed / "share" / SHELLS[shell]], check=True)
 
 
+def test_administrators_may_read_the_log(installed):
+    if os.geteuid() != 0:
+        pytest.skip("takes root")
+    root = Root({"index.html": b"hello"})
+    line = (installed / "lib/tmpfiles.d/gatling.conf").read_text().replace("/var/log/gatling", str(root.path / "log")).replace(" gatling ", " nobody ")
+    root.write("conf", line.encode())
+    subprocess.run(["systemd-tmpfiles", "--create", root.path / "conf"], check=True)
+    with Server(installed / "bin", root, "-j", "1", "--log-file", root.path / "log/access.log", umask=0o027):
+        log = root.path / "log/access.log"
+        assert (log.group(), log.owner(), log.stat().st_mode & 0o777) == ("adm", "nobody", 0o640)
+    root.remove()
+
+
 def units(installed):
     return sorted((installed / "lib/systemd/system").iterdir())
 
