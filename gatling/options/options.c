@@ -275,7 +275,6 @@ static void check_email(const struct options *o) {
 	const char *text = o->acme.email, *at = text ? strchr(text, '@') : NULL;
 	if (text && (!at || at == text || !at[1] || strpbrk(text, " \t,:/")))
 		option_refuse("--acme takes an email address, not '%s'", text);
-	if (!text && strchr(o->root, '@')) option_refuse("the address of --acme follows a '=': --acme=%s", o->root);
 }
 
 /* Checks the options about ACME, and fills in their defaults. */
@@ -412,6 +411,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 			option_refuse("unknown option '%s'", argv[optind - 1]);
 		}
 	}
+	if (o->acme.on && !o->acme.email && optind < argc && strchr(argv[optind], '@'))
+		option_refuse("the address of --acme follows a '=': --acme=%s", argv[optind]);
 	if (optind + 1 < argc || (optind < argc && root))
 		option_refuse("unexpected argument '%s': one directory is served", argv[argc - 1]);
 	if (optind < argc) root = argv[optind];

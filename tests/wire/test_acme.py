@@ -361,7 +361,7 @@ def test_a_successor_has_its_own_helper(first_build):
         (["--acme-name", "www.example.org"], "--acme"),
         (["--acme", "--acme-name", "localhost"], "--acme-name takes a name of the public DNS"),
         (["--acme=nobody"], "--acme takes an email address"),
-        (["--acme", "-c", "owner@example.org"], "--acme=owner@example.org"),
+        (["--acme", "owner@example.org"], "--acme=owner@example.org"),
         (["--acme", "--acme-directory", "http://localhost/"], "--acme-directory takes the https://"),
         (["--acme", "--no-https"], "--no-https"),
     ],
