@@ -207,7 +207,8 @@ static int enter(const struct options *o) {
 	if (unknown) return notice_cannot("become user", o->user, unknown);
 	if (account_chroot() == -1) return notice_cannot("chroot to", o->root, strerror(errno));
 	walked.chrooted = true;
-	return o->user && account_become(&account) == -1 ? notice_cannot("become user", o->user, strerror(errno)) : 0;
+	const char *wrong = o->user ? account_become(&account) : NULL;
+	return wrong ? notice_cannot("become user", o->user, wrong) : 0;
 }
 
 int check(const struct options *o) {

@@ -207,7 +207,8 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (root == -1) return -1;
 	if (geteuid() == 0) sandbox_note(&p->sandbox, "chroot", 0);
 	sandbox_refuse_privileges();
-	if (o->user && account_become(&id) == -1) return notice_cannot("become user", o->user, strerror(errno));
+	const char *wrong = o->user ? account_become(&id) : NULL;
+	if (wrong) return notice_cannot("become user", o->user, wrong);
 	sandbox_drop_capabilities(&p->sandbox);
 	if (p->files && certificate_files_load(p->files) == -1) return -1;
 	const char *broken = p->files && take_over_has_old(&p->take_over) ? certificate_files_broken(p->files) : NULL;

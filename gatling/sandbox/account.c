@@ -31,8 +31,9 @@ const char *account_find(const char *name, struct account *a) {
 	return NULL;
 }
 
-int account_become(const struct account *a) {
-	return setgroups(1, &a->gid) == -1 || setgid(a->gid) == -1 || setuid(a->uid) == -1 ? -1 : 0;
+const char *account_become(const struct account *a) {
+	if (setgroups(1, &a->gid) == 0 && setgid(a->gid) == 0 && setuid(a->uid) == 0) return NULL;
+	return errno == EPERM ? "only root can do that" : strerror(errno);
 }
 
 /* The leak checker of a sanitized build needs /proc, which a chroot hides. */

@@ -13,8 +13,8 @@ struct account {
  * NULL, or what is wrong. */
 const char *account_find(const char *name, struct account *account);
 
-/* Becomes the user permanently. Returns 0, or -1 with errno. */
-int account_become(const struct account *account);
+/* Becomes the user permanently. Returns NULL, or what is wrong. */
+const char *account_become(const struct account *account);
 
 /* Makes the working directory the root. Returns 0, or -1 with errno. */
 int account_chroot(void);

@@ -609,6 +609,12 @@ def test_what_is_no_user_is_named(first_build, root, user, why):
 
 
 @pytest.mark.clear
+def test_who_is_not_root_cannot_become_somebody_else(first_build, root):
+    done = run(first_build, "-c", root.path, "-E", "-i", "127.0.0.1", "-p", "0", "-u", "root")
+    assert done.returncode == 1 and done.stderr == "gatling: cannot become user root: only root can do that\n"
+
+
+@pytest.mark.clear
 def test_a_name_is_all_of_its_addresses(first_build, root):
     with Server(first_build, root, "-j", "2", "-E", address=("-i", "localhost")) as server:
         assert server.banner.count(f"http://localhost:{server.port}/") == 1
