@@ -43,7 +43,7 @@ const char view_page[] =
 	"</style>\n"
 	"<header><h1>gatling</h1><p id='about'>Loading.</p><span id='up'></span></header>\n"
 	"<noscript><p>This page needs scripts; <a href='text'>this one</a> does not.</p></noscript>\n"
-	"<ul id='notes' role='status'></ul>\n"
+	"<div role='status'><ul id='notes'></ul></div>\n"
 	"<div class='choice'><label><input type='radio' name='span' value='seconds' checked> two minutes</label>\n"
 	"<label><input type='radio' name='span' value='minutes'> an hour</label></div>\n"
 	"<div id='curves'></div>\n"

@@ -215,6 +215,7 @@ def test_the_page_in_a_browser(build, root):
             assert eventually(lambda: "2001" in browser.run(text))  # status 200, once
             assert str(server.root.path) in browser.run("document.querySelector('#about').textContent")
             assert browser.run("document.querySelectorAll('figure').length") == 12
+            assert browser.run("document.querySelector('[role=status]').tagName") == "DIV"  # a list may not have this role
             curves = "[...document.querySelectorAll('.spark')].map(curve => curve.getAttribute('aria-label')).join()"
             assert eventually(lambda: re.search(r"requests of worker \d: now \S+ most (1|0\.9)", browser.run(curves)))
             browser.resize(360, 800)
