@@ -294,12 +294,15 @@ static void settle_acme(struct options *o) {
 	o->strict_sni |= a->on; /* no certificate is better than that of another name */
 }
 
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 void options_parse(struct options *o, int argc, char **argv) {
-	int listings = -1; /* not given */
+	const uint64_t memory = platform_memory() / BUDGET_MACHINE; /* for connections, and at most for each cache */
+	int listings = -1;                                          /* not given */
 	const char *root = NULL;
 	*o = (struct options){.root = ".",
 						  .site.cache_control = true,
-						  .site.gzip_cache = GZIP_CACHE,
+						  .site.gzip_cache = least(GZIP_CACHE, memory),
 						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
 						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,
 						  .workers = (int)io_processors(),
@@ -307,7 +310,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .conn.head_timeout_s = -1,
 						  .conn.keepalive_timeout_s = -1,
 						  .conn.client_memory = BUDGET_WORKER,
-						  .conn.memory = platform_memory() / BUDGET_MACHINE,
+						  .conn.memory = memory,
 						  .conn.min_rate = MIN_RATE,
 						  .acme.url = ACME_URL,
 						  .defer_accept = true,
@@ -429,7 +432,6 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (o->log == LOG_OFF) o->log_file = NULL;
 	if (o->connections && o->connections < (unsigned)o->workers)
 		option_refuse("--connections takes at least one for each worker (-j %d), not %u", o->workers, o->connections);
-	uint64_t cache = (uint64_t)o->workers * CACHE_WORKER;
-	if (!o->site.cache) o->site.cache = cache < CACHE_MOST ? cache : CACHE_MOST;
+	if (!o->site.cache) o->site.cache = least(least((uint64_t)o->workers * CACHE_WORKER, CACHE_MOST), memory);
 	o->site.listings = listings == -1 ? o->site.vhosts != VHOSTS_ONLY : listings;
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from conftest import BIG, SMALL
-from gatling import Connection, Server, certificate, descriptors_limited_to, eventually, trusting
+from gatling import Connection, Root, Server, certificate, descriptors_limited_to, eventually, trusting
 from http2 import (
     CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, GOAWAY, HEADERS, PING, PREFACE, PRIORITY_UPDATE,
     SETTINGS, WINDOW_UPDATE, Http2, block, frame, integer, request, settings,
@@ -364,6 +364,17 @@ def test_what_openssl_takes_is_limited_and_given_back(plain, files, hello, limit
                 s.close()
             eventually(lambda: server.resident() - before < 8e6)
             assert regular.get("/small.bin").body == SMALL
+
+
+@pytest.mark.clear
+def test_files_take_no_more_than_a_quarter_of_a_small_control_group(plain):
+    root = Root({f"f{i}": os.urandom(30_000) * 2 for i in range(800)})  # 48 MB
+    with Server(plain, root, "-j", "1", "-n", "-u", "nobody", launcher=in_group_of(64 << 20), as_root=True) as server, server.connect() as c:
+        before = server.resident()
+        for i in [*range(800)] * 3:
+            assert len(c.get(f"/f{i}").body) == 60_000
+        assert server.resident() - before < 24e6
+    root.remove()
 
 
 # --- addresses ---
