@@ -44,7 +44,7 @@ def test_uninstall_removes_all_that_install_has_put_there(plain, tmp_path):
     # a name that mentions neither gatling nor HTTP connections may be another package's
     assert [name for name in found if re.fullmatch("usr/bin/.*", name) and not re.search("gatling|httpbench|connbench", name)] == []
     make(plain, "uninstall", "/usr", tmp_path)
-    assert files(tmp_path) == []
+    assert files(tmp_path) == [] and not (tmp_path / "usr/share/gatling").exists()
 
 
 def test_what_the_owner_has_written_survives(plain, tmp_path):
