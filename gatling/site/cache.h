@@ -8,7 +8,10 @@
 #include "gatling/site/representation.h"
 
 enum {
-	CACHE_RESOURCE_BYTES = 4096,              /* cache_options.bytes divided by this is the limit of resources */
+	CACHE_RESOURCE_BYTES = 4096, /* cache_options.bytes divided by this is the limit of resources */
+	/* Small files in memory, including those that have left the cache and are still being sent, take at most so many
+	 * times cache_options.bytes. Beyond that, small files are sent from descriptors, as large ones are. */
+	CACHE_LOADED_PARTS = 2,
 	CACHE_COMPRESSING_MAX = 16 * 1024 * 1024, /* bytes of files being compressed; beyond it, others are sent as is */
 	CACHE_HASHING_MAX = 1024 * 1024 * 1024,   /* bytes being hashed; beyond it, requests do not wait for large files */
 	/* Limits of copies, see cache_copied(): a file of at most 1 / CACHE_COPY_PART of cache_options.bytes, and of at

@@ -39,6 +39,7 @@ struct cache {
 	struct cache_options options;
 	uint64_t seed;
 	uint64_t pending[JOB_KINDS];      /* bytes of the files in unfinished jobs */
+	size_t loaded;                    /* bytes of memory for small files, including those being sent */
 	size_t compressed;                /* bytes of memory for what was compressed here, including what is being sent */
 	size_t copies;                    /* bytes of memory for copies, including those being sent */
 	TAILQ_HEAD(, cache_entry) copied; /* entries with copies, in the order of copied_ms */

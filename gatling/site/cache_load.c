@@ -69,11 +69,12 @@ static bool is_usable(const struct cache_entry *e, enum coding coding) {
 static int open_file(struct cache *c, struct cache_entry *e, enum coding coding, bool regular) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	struct representation *f;
-	if (e->version[coding].size > REPRESENTATION_BODY_MAX && !cache_may_open(c)) return EMFILE;
 	(void)coded_path(e, coding, path);
+	const bool reads = c->loaded < CACHE_LOADED_PARTS * c->options.bytes || unserved_is_key(e->path);
+	if ((!reads || e->version[coding].size > REPRESENTATION_BODY_MAX) && !cache_may_open(c)) return EMFILE;
 	int fd = e->fetched ? docroot_open(c->options.docroot, path, 0) : docroot_open_at_once(c->options.docroot, path, 0);
 	if (fd == -1) return errno;
-	const enum load how = e->fetched ? LOAD_WAITING : regular ? LOAD_UNSEEN : LOAD_AT_ONCE;
+	const enum load how = !reads ? LOAD_OPEN : e->fetched ? LOAD_WAITING : regular ? LOAD_UNSEEN : LOAD_AT_ONCE;
 	int error = representation_load(fd, slice_of(path), how, &c->open, &f);
 	if (error) return error;
 	e->resource.representation[coding] = f;
@@ -101,9 +102,9 @@ static const char *type_of(struct cache_entry *e) {
 	return text == 1 ? MEDIA_TYPE_TEXT : MEDIA_TYPE_UNKNOWN;
 }
 
-/* Writes the fields of all representations. missed: a file could not be opened. Returns 0 or ENOMEM. */
-static int write_all_fields(const struct cache *c, struct cache_entry *e, const struct header_set *headers,
-							bool missed) {
+/* Writes the fields of all representations, and counts their memory. missed: a file could not be opened. Returns 0 or
+ * ENOMEM. */
+static int write_all_fields(struct cache *c, struct cache_entry *e, const struct header_set *headers, bool missed) {
 	struct resource *r = &e->resource;
 	struct field_options o = {.type = type_of(e), .headers = headers, .stands_in = e->stands_in, .error = e->error};
 	int error = 0;
@@ -113,7 +114,9 @@ static int write_all_fields(const struct cache *c, struct cache_entry *e, const 
 	if (c->options.cache_control) o.cache_control = freshness(e->path, o.type, restricted, e->stands_in);
 	for (int i = 0; i < CODINGS && !error; i++) {
 		o.coding = (enum coding)i;
-		if (r->representation[i]) error = representation_write_fields(r->representation[i], &o);
+		if (!r->representation[i]) continue;
+		error = representation_write_fields(r->representation[i], &o);
+		if (!error) representation_account(r->representation[i], &c->loaded);
 	}
 	return error;
 }

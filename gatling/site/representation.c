@@ -55,6 +55,11 @@ size_t representation_memory(const struct representation *f) {
 	return f->text_size + (f->body && !f->origin ? f->size : 0);
 }
 
+void representation_account(struct representation *f, size_t *account) {
+	f->account = account;
+	*account += representation_memory(f);
+}
+
 struct gzip_bytes representation_stored(const struct representation *f) {
 	return (struct gzip_bytes){.memory = f->body, .file = f->fd, .length = f->stored};
 }
@@ -121,7 +126,7 @@ static int load(struct representation *f, enum load how) {
 	struct stat st;
 	int error = how == LOAD_UNSEEN ? load_unseen(f, &st) : look(f->fd, &st);
 	if (error) return error;
-	for (int i = 0; !f->body && i < READ_ATTEMPTS && st.st_size <= REPRESENTATION_BODY_MAX; i++) {
+	for (int i = 0; how != LOAD_OPEN && !f->body && i < READ_ATTEMPTS && st.st_size <= REPRESENTATION_BODY_MAX; i++) {
 		const struct file_version before = file_version_of(&st);
 		char *body = (how == LOAD_WAITING ? file_read : file_read_at_once)(f->fd, (size_t)st.st_size);
 		if (!body && errno != EAGAIN) return errno;
@@ -357,8 +362,7 @@ static struct representation *give_body(struct representation *f, char *body, si
 	}
 	f->body = body;
 	f->stored = f->size;
-	f->account = account;
-	*account += representation_memory(f);
+	representation_account(f, account);
 	return f;
 }
 

@@ -77,7 +77,8 @@ void representation_release(void *file);
 enum load {
 	LOAD_WAITING, /* may wait for a disk */
 	LOAD_AT_ONCE, /* fails with EINPROGRESS instead */
-	LOAD_UNSEEN   /* the same for a regular file of this machine, which may be read before fstat(2) */
+	LOAD_UNSEEN,  /* the same for a regular file of this machine, which may be read before fstat(2) */
+	LOAD_OPEN     /* opens the file, but does not read it into memory, however small it is */
 };
 
 /* Loads the file of fd, which is taken over. Returns 0 and sets *file, which has no fields yet, or returns an errno.
@@ -91,8 +92,11 @@ int representation_write_fields(struct representation *file, const struct field_
 /* Returns all field lines as a header block of HPACK, which the first call makes. */
 struct slice representation_block(struct representation *file);
 
-/* Returns a representation of the same file in memory. body is malloc'd, and taken over. *account includes
- * representation_memory() until the last reference is released. Returns NULL without memory. */
+/* Adds representation_memory() to *account, until the last reference is released. */
+void representation_account(struct representation *file, size_t *account);
+
+/* Returns a representation of the same file in memory. body is malloc'd, and taken over. account: as above. Returns
+ * NULL without memory. */
 struct representation *representation_copied(struct representation *file, char *body, size_t *account);
 
 /* Return the representation in another coding, with the same fields except those of the coding, or NULL without memory.

@@ -464,6 +464,32 @@ static void a_full_cache_keeps_what_is_asked_for_twice(void **state) {
 	representation_release(second);
 }
 
+static void files_that_are_still_sent_take_no_more_memory_than_allowed(void **state) {
+	(void)state;
+	enum { MOST = CACHE_LOADED_PARTS * BYTES, FILES = MOST / REPRESENTATION_BODY_MAX };
+	static struct representation *file[FILES];
+	char name[16];
+	size_t memory = 0;
+	write_file("key.pem", "-----BEGIN PRIVATE KEY-----\n", 0644);
+	for (int i = 0; i < FILES; i++) {
+		snprintf(name, sizeof name, "f%d", i);
+		write_zeros(name, REPRESENTATION_BODY_MAX);
+	}
+	settle();
+	for (int i = 0; i < FILES; i++) {
+		snprintf(name, sizeof name, "f%d", i);
+		file[i] = found(name);
+		memory += file[i]->body ? file[i]->size : 0;
+	}
+	assert_in_range(memory, MOST / 10 * 9, MOST);
+	assert_int_not_equal(file[FILES - 1]->fd, -1);
+	assert_int_equal(find("key.pem", &file[0]), EACCES); /* which its content tells */
+	for (int i = 0; i < FILES; i++) representation_release(file[i]);
+	write_file("next", "x", 0644);
+	settle();
+	assert_non_null(refound("next")->body);
+}
+
 static void large_files_do_not_push_out_small_ones(void **state) {
 	(void)state;
 	char name[16];
@@ -853,6 +879,7 @@ int main(void) {
 		TEST(what_was_asked_for_again_is_kept),
 		TEST(files_that_are_asked_for_once_do_not_push_out_others),
 		TEST(a_full_cache_keeps_what_is_asked_for_twice),
+		TEST(files_that_are_still_sent_take_no_more_memory_than_allowed),
 		TEST(large_files_do_not_push_out_small_ones),
 		TEST(a_large_file_is_copied_when_it_is_requested_again),
 		TEST(a_file_is_not_copied_if_it_is_too_large_or_requested_once_or_changed),
