@@ -247,14 +247,22 @@ static void run_writable(struct worker *w, struct conn *c) {
 
 static void run_upstream(struct worker *w, struct upstream_link *link, void (*run)(struct passage *passage),
 						 void (*run_idle)(struct upstreams *upstreams, struct upstream_link *link)) {
+	const uint64_t network = link->passage ? link->network : 0;
+	const int64_t begun_ns = network && fair_samples(&w->fair) ? io_read_clock() : 0;
 	if (link->passage) run(link->passage);
 	else run_idle(w->context.upstreams, link);
+	if (begun_ns) fair_count(&w->fair, network, (uint64_t)(io_read_clock() - begun_ns));
 	shed_over_budget(&w->context);
 }
 
 /* Returns whether a connection has to wait for others, see fair_waits(). */
 static bool waits(struct worker *w, const void *conn) {
 	return fair_waits(&w->fair, conn_peer(conn), io_now(w->context.loop));
+}
+
+/* The same of the client whose response comes. */
+static bool response_waits(const struct worker *w, const struct upstream_link *link) {
+	return link->passage && w->fair.waiting && fair_has(&w->fair, link->network);
 }
 
 static void readable(struct worker *w, int fd) {
@@ -267,7 +275,10 @@ static void readable(struct worker *w, int fd) {
 		break;
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
-	case COOKIE_UPSTREAM: run_upstream(w, cookie, passage_readable, upstreams_idle_readable); break;
+	case COOKIE_UPSTREAM:
+		if (response_waits(w, cookie) && io_postpone_read(w->context.loop, fd)) break;
+		run_upstream(w, cookie, passage_readable, upstreams_idle_readable);
+		break;
 	}
 }
 
@@ -285,8 +296,10 @@ static void run_postponed(struct worker *w) {
 	int64_t until_ns = 0;
 	w->context.read_most = CONN_PIECE;
 	for (int fd = io_postponed_read(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_read(loop) : -1) {
+		void *cookie = io_cookie(loop, fd);
 		if (!until_ns) until_ns = io_read_clock() + turn_ns;
-		run_readable(w, io_cookie(loop, fd));
+		if (cookie_kind(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, passage_readable, upstreams_idle_readable);
+		else run_readable(w, cookie);
 	}
 	until_ns = 0;
 	for (int fd = io_postponed_write(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_write(loop) : -1) {

@@ -55,10 +55,13 @@ typedef void fair_fn(struct conn_context *context, struct conn *conn); /* may fr
 /* Calls run(), and counts the time that it takes. */
 void fair_measure(struct fair *fair, fair_fn *run, struct conn_context *context, struct conn *conn);
 
+/* Returns whether to time the next call. */
+static inline bool fair_samples(struct fair *fair) { return ++fair->calls % FAIR_SAMPLE == 0; }
+
 /* Calls run(), and counts the time of some of the calls. */
 static inline void fair_run(struct fair *fair, fair_fn *run, struct conn_context *context, struct conn *conn) {
-	if (++fair->calls % FAIR_SAMPLE) run(context, conn);
-	else fair_measure(fair, run, context, conn);
+	if (fair_samples(fair)) fair_measure(fair, run, context, conn);
+	else run(context, conn);
 }
 
 #endif

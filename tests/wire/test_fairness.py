@@ -6,10 +6,12 @@ import threading
 from pathlib import Path
 
 from conftest import SMALL
-from gatling import Root, Server, eventually
+from gatling import TIMEOUT, Root, Server, eventually
+from upstream import Upstream
 
 MANY, ROUNDS = 300, 8  # enough for a sample of the calls to know the address
 NEW = 50  # fewer than a turn takes
+PASSED = 100  # fewer than connections to upstreams that there may be
 GREEDY, OTHER = "127.8.0.1", "127.9.0.1"
 
 
@@ -20,7 +22,7 @@ REQUEST = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
 def beside_a_greedy_one(build, **files):
     """Yields a server that knows GREEDY, and connections from it."""
     root = Root({"greedy": SMALL, "other": SMALL, **files})
-    with Server(build, root, "-j", "1") as server:
+    with Server(build, root, "-j", "1", "--upstream", "127.0.0.1") as server:
         connections = [server.connect(source=GREEDY) for _ in range(MANY)]
         for _ in range(ROUNDS):
             ask_all(connections)
@@ -97,3 +99,33 @@ def test_downloads_of_a_greedy_one_go_on_beside_another(first_build):
         for download in downloads:
             assert len(download.response().body) == 20_000_000
             download.close()
+
+
+def test_answers_of_an_upstream_to_a_greedy_one_do_not_keep_another_waiting(first_build):
+    asked, sent, may_answer = threading.Semaphore(0), threading.Semaphore(0), threading.Event()
+
+    def handle(link):
+        link.request()
+        asked.release()
+        may_answer.wait()
+        link.answer()
+        sent.release()
+        link.ended()
+
+    def wait_for(semaphore):
+        for _ in range(PASSED):
+            assert semaphore.acquire(timeout=TIMEOUT)
+
+    with Upstream(handle) as upstream:
+        rules = f"/up/* http://{upstream.address}/ 200".encode()
+        with beside_a_greedy_one(first_build, _redirects=rules) as (server, connections), server.connect(source=OTHER) as other:
+            for connection in connections[:PASSED]:
+                connection.send(REQUEST % b"up/greedy")
+            wait_for(asked)
+            stop(server)
+            may_answer.set()
+            wait_for(sent)
+            other.send(REQUEST % b"other")
+            server.signal(signal.SIGCONT)
+            take_all([other, *connections[:PASSED]])
+            assert answered_before(server, PASSED + 1) < PASSED / 2
