@@ -483,6 +483,26 @@ static void many_literal_rules_are_parsed_and_missed_quickly(void **state) {
 	redirect_rules_free(rules);
 }
 
+/* A clock would tell nothing on a busy machine. */
+static void rules_that_would_take_long_are_not_all_looked_at(void **state) {
+	(void)state;
+	static char text[RULES_MAX * 256], path[REDIRECT_TARGET_MAX];
+	size_t n = 0;
+	for (int i = 0; i < RULES_MAX; i++) n += (size_t)sprintf(text + n, "/a* /a:splat\n");
+	struct redirect_rules *rules = redirects_of(text);
+	memset(path, 'a', sizeof path - 8);
+	path[0] = '/';
+	assert_string_equal(redirect(rules, NULL, path, false), "503! ");
+	assert_string_equal(redirect(rules, NULL, "/abc", false), "");
+	redirect_rules_free(rules);
+	struct told told = nothing_told;
+	n = (size_t)sprintf(text, "/x /y\n");
+	for (int i = 1; i < RULES_MAX / 2; i++) n += (size_t)sprintf(text + n, "/a /a?%0200d\n/b%d /a\n", i, i);
+	n += (size_t)sprintf(text + n, "/y /x\n");
+	redirect_rules_free(redirect_rules_parse(slice_of(text), &told.report));
+	assert_int_equal(told.count, 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_documents_examples_of_redirects_work),
@@ -504,6 +524,7 @@ int main(void) {
 		cmocka_unit_test(each_circle_loses_the_rule_that_closes_it),
 		cmocka_unit_test(too_many_redirects_or_bytes_are_left_out),
 		cmocka_unit_test(many_literal_rules_are_parsed_and_missed_quickly),
+		cmocka_unit_test(rules_that_would_take_long_are_not_all_looked_at),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

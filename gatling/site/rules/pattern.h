@@ -90,11 +90,15 @@ void pattern_subject(struct pattern_subject *subject, struct slice authority, st
 bool pattern_match_parts(const struct pattern *pattern, const struct pattern_subject *subject,
 						 struct pattern_captures *captures);
 
+/* Returns whether the pattern may match, which takes no time. */
+static inline bool pattern_may_match(const struct pattern *pattern, const struct pattern_subject *subject) {
+	return (subject->key[pattern->literal] & pattern->mask) == pattern->key;
+}
+
 /* Returns whether the pattern matches, and fills in *captures; if it does not, they are undefined. */
 static inline bool pattern_match(const struct pattern *pattern, const struct pattern_subject *subject,
 								 struct pattern_captures *captures) {
-	return (subject->key[pattern->literal] & pattern->mask) == pattern->key &&
-		   pattern_match_parts(pattern, subject, captures);
+	return pattern_may_match(pattern, subject) && pattern_match_parts(pattern, subject, captures);
 }
 
 #endif

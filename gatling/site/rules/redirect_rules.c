@@ -10,6 +10,10 @@
 
 enum { NO_RULE = -1 };
 
+/* The rules of a site must not hold up others: in bytes that are compared, what one request may take, and to find all
+ * circles of a file; to fill a byte of a target in counts as FILLING, to look for a file as FILE. */
+enum { REQUEST_WORK_MAX = 2 << 20, CIRCLES_WORK_MAX = 8 << 20, WORK_FILLING = 16, WORK_FILE = 1024 };
+
 struct redirect_parameter {
 	struct slice name, value; /* the value without the ':' of a placeholder */
 	bool captures;
@@ -34,6 +38,7 @@ struct redirect_rules {
 	struct redirect_rule *rule;
 	struct redirect_parameter *parameter;
 	unsigned rules, parameters;
+	size_t work;                 /* while the file is read: see CIRCLES_WORK_MAX */
 	bool hosts;                  /* some pattern has one */
 	bool programs;               /* some rule is for a program */
 	struct rules_report *report; /* while the file is read */
@@ -144,14 +149,17 @@ static bool fill_in(const struct redirect_match *match, const struct redirect_re
 /* Returns how many bytes of the path, within `reach`, name a script that the rule is for, or 0. Not inline, to keep the
  * stack of the caller small. */
 __attribute__((noinline)) static size_t find_script(const struct redirect_rules *r, const struct redirect_rule *rule,
-													const struct redirect_request *q, struct slice reach) {
+													const struct redirect_request *q, struct slice reach,
+													size_t *work) {
 	struct pattern_subject subject;
 	struct pattern_captures captures;
 	for (size_t at = 2; at <= reach.length; at++) {
 		if (at < q->path.length && q->path.at[at] != '/') continue;
 		struct slice part = slice_first(q->path, at);
+		*work += part.length;
 		pattern_subject(&subject, r->hosts ? q->host : (struct slice){0}, part, PATTERN_LOOSE);
 		if (!pattern_match(&rule->pattern, &subject, &captures)) continue;
+		*work += WORK_FILE;
 		if (q->is_file && q->is_file(q->context, part)) return at;
 	}
 	return 0;
@@ -190,13 +198,19 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	const bool deep = r->programs && request->reach;
 	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
-	for (unsigned i = 0; i < r->rules; i++) {
+	const size_t length = request->path.length + request->query.length;
+	size_t work = 0;
+	unsigned i = 0;
+	for (; i < r->rules && work <= REQUEST_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (forced_only && !rule->forced && !is_source(rule, request->path)) continue;
+		if (!rule->scripts && !pattern_may_match(&rule->pattern, &subject)) continue;
 		match.rule = rule;
-		result->script = rule->scripts ? find_script(r, rule, request, reach) : 0;
+		work += length;
+		result->script = rule->scripts ? find_script(r, rule, request, reach, &work) : 0;
 		if (rule->scripts ? !result->script : !pattern_match(&rule->pattern, &subject, &match.captures)) continue;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
+		work += WORK_FILLING * length;
 		if (!fill_in(&match, request, buffer, &result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
@@ -207,7 +221,9 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->extension = rule->extension;
 		return true;
 	}
-	return false;
+	/* a rule that has not been looked at may be there to protect something */
+	if (i < r->rules) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
+	return i < r->rules;
 }
 
 /* --- circles --- */
@@ -225,7 +241,7 @@ __attribute__((noinline)) static bool applies(const struct redirect_match *match
 
 /* Returns the index of the literal redirect that applies to the target of a literal redirect `from`, or NO_RULE if
  * there is none, or it is not certain. */
-static int successor(const struct redirect_rules *r, const struct redirect_rule *from) {
+static int successor(struct redirect_rules *r, const struct redirect_rule *from) {
 	char buffer[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX];
 	struct pattern_subject subject;
 	struct redirect_match match = {.rule = from};
@@ -235,10 +251,13 @@ static int successor(const struct redirect_rules *r, const struct redirect_rule 
 	if (!fill_in(&match, &here, buffer, &target) || !follow(target, here.host, decoded, &next)) return NO_RULE;
 	pattern_subject(&subject, next.host, next.path, PATTERN_LOOSE);
 	bool there = next.host.at == here.host.at && r->report->there && r->report->there(r->report, next.path);
-	for (unsigned i = 0; i < r->rules; i++) {
+	for (unsigned i = 0; i < r->rules && r->work <= CIRCLES_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
+		if (!pattern_may_match(&rule->pattern, &subject)) continue;
+		r->work += next.path.length;
 		if (!pattern_match(&rule->pattern, &subject, &match.captures) || (there && !rule->forced)) continue;
 		if (!is_literal(rule)) return NO_RULE; /* it may come first */
+		r->work += WORK_FILLING * rule->to.length;
 		match.rule = rule;
 		if (!pattern_host(&rule->pattern).at != !next.host.at || !applies(&match, &next)) continue;
 		return is_redirect(rule) ? (int)i : NO_RULE;
@@ -354,7 +373,6 @@ static bool check_to(struct redirect_rule *rule, const struct upstreams_allowed 
 	if ((program || (rule->target.authority.at && !is_redirect(rule))) && !set_upstream(rule, allowed, error))
 		return false;
 	rule->scripts = rule->own_path && rule->upstream->protocol == UPSTREAM_FCGI;
-
 	rule->forced |= rule->scripts;
 
 	const char *wrong = redirect_target_check(rule->upstream ? rule->target.path : rule->to);

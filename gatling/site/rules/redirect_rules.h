@@ -79,7 +79,8 @@ bool redirect_rules_protect(const struct redirect_rules *rules, struct slice pat
 
 /* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a
  * file) for the first forced one. Skips a rule whose target does not fit into the buffer (REDIRECT_TARGET_MAX bytes) or
- * would have no valid host. */
+ * would have no valid host. If a long path or query would take too long to be compared with all rules, the result is
+ * `refused`. */
 bool redirect_rules_match(const struct redirect_rules *rules, const struct redirect_request *request, bool forced_only,
 						  char *buffer, struct redirect *result);
 
