@@ -273,6 +273,11 @@ static const struct cached_set *set_of(struct header_rules *r, unsigned rules) {
 		fields += r->rule[r->matched[i]].fields;
 		values += r->rule[r->matched[i]].values;
 	}
+	if (fields > HEADER_SET_FIELDS_MAX) { /* to join them takes the square of that */
+		*r->spare = (struct cached_set){.set.line = r->rule[r->matched[rules - 1]].line};
+		r->spare->set.octets = HEADER_OCTETS_MAX + 1;
+		return r->spare;
+	}
 	size_t size = set_size(rules, fields, values);
 	bool fits = r->cached_bytes - other + size <= HEADER_SETS_BYTES_MAX;
 	if (fits && (s = malloc(size))) {
