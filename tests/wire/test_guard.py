@@ -31,6 +31,18 @@ HASHES = {
 }
 GUESSES = 8  # of ten that an address has
 MEDIUM = hashed("$2b$08$abcdefghijklmnopqrstuu")
+DEAR = [  # take days, or gigabytes
+    "$2b$31$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12",
+    "$5$rounds=999999999$saltsalt$x",
+    "$6$rounds=999999999$saltsalt$x",
+    "$sha1$4294967295$saltsalt$x",
+    "$md5,rounds=4294963199$saltsalt$x",
+    "$y$jXT$B2pzHBXJGpyLbyUYqDvgk/$x",
+    "$y$j9/2zzz$B2pzHBXJGpyLbyUYqDvgk/$x",
+    "$gy$jXT$B2pzHBXJGpyLbyUYqDvgk/$x",
+    "$7$XU..../....saltsalt$x",
+    "$7$AU..../zzzzsaltsalt$x",
+]
 SLOW = "$2b$12$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12"  # a third of a second: not in each process of the tests
 
 
@@ -260,9 +272,10 @@ def test_each_site_has_its_own(build):
         ("ann:" + HASHES["bcrypt"] + "\n", 0o644, ":1: "),
         ("realm\nann:secret\n", 0o644, ":2: "),
         ("realm\n# nobody\n", 0o644, ":2: "),
+        *((f"realm\nann:{setting}\n", 0o644, ":2: ") for setting in DEAR),
     ],
     ids=["empty", "an empty line", "unreadable", "no user", "Apache's", "apr1", "SHA", "control", "long realm", "long name",
-         "no realm", "no hash", "no users"],  # fmt: skip
+         "no realm", "no hash", "no users", *DEAR],  # fmt: skip
 )
 def test_nobody_gets_in_where_the_file_is_of_no_use(build, text, mode, line):
     root = guarded(text)
