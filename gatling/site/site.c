@@ -409,7 +409,8 @@ int sites_protect(struct sites *s, const struct site *site, struct slice path, i
 void site_complain(const struct site *site, unsigned line) {
 	const struct site_entry *e = (const struct site_entry *)site;
 	char path[FILE_PATH_MAX], text[RULES_ERROR_MAX];
-	snprintf(text, sizeof text, "with this rule a response gets more than %d bytes of fields: answered with 500",
+	snprintf(text, sizeof text,
+			 "with this rule a response gets more than %d bytes of fields, or takes too long: answered with 500",
 			 HEADER_OCTETS_MAX);
 	text_file_complain(&e->headers, file_path(e, headers_name, path), line, text);
 }

@@ -261,6 +261,12 @@ static void make_set(const struct header_rules *r, unsigned rules, unsigned fiel
 	make_items(s, &text);
 }
 
+/* Returns a set that exceeds HEADER_OCTETS_MAX because of this rule. */
+static const struct cached_set *too_much(struct header_rules *r, const struct header_rule *rule) {
+	*r->spare = (struct cached_set){.set = {.octets = HEADER_OCTETS_MAX + 1, .line = rule->line}};
+	return r->spare;
+}
+
 /* Returns the set of the matched rules, from the table or else a new one. */
 static const struct cached_set *set_of(struct header_rules *r, unsigned rules) {
 	size_t length = rules * sizeof *r->matched;
@@ -273,11 +279,7 @@ static const struct cached_set *set_of(struct header_rules *r, unsigned rules) {
 		fields += r->rule[r->matched[i]].fields;
 		values += r->rule[r->matched[i]].values;
 	}
-	if (fields > HEADER_SET_FIELDS_MAX) { /* to join them takes the square of that */
-		*r->spare = (struct cached_set){.set.line = r->rule[r->matched[rules - 1]].line};
-		r->spare->set.octets = HEADER_OCTETS_MAX + 1;
-		return r->spare;
-	}
+	if (fields > HEADER_SET_FIELDS_MAX) return too_much(r, &r->rule[r->matched[rules - 1]]); /* it takes the square */
 	size_t size = set_size(rules, fields, values);
 	bool fits = r->cached_bytes - other + size <= HEADER_SETS_BYTES_MAX;
 	if (fits && (s = malloc(size))) {
@@ -338,11 +340,15 @@ const struct header_set *header_rules_match(struct header_rules *r, struct slice
 	struct pattern_subject subject;
 	struct pattern_captures captures;
 	unsigned rules = 0;
+	size_t work = 0;
 	pattern_subject(&subject, r->hosts ? host : (struct slice){0}, path, PATTERN_EXACT);
-	for (unsigned i = 0; i < r->rules; i++)
-		if (pattern_match(&r->rule[i].pattern, &subject, &captures) && r->rule[i].fields)
-			r->matched[rules++] = (uint16_t)i;
 	r->filled = (struct slice){0};
+	for (unsigned i = 0; i < r->rules; i++) {
+		const struct header_rule *rule = &r->rule[i];
+		if (!pattern_may_match(&rule->pattern, &subject)) continue;
+		if ((work += path.length) > HEADER_WORK_MAX) return &too_much(r, rule)->set;
+		if (pattern_match_parts(&rule->pattern, &subject, &captures) && rule->fields) r->matched[rules++] = (uint16_t)i;
+	}
 	if (!rules) return NULL;
 	const struct cached_set *s = set_of(r, rules);
 	if (s->fields) fill_in(r, s, &subject);
