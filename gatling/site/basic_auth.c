@@ -26,18 +26,12 @@ enum {
 	CREDENTIALS_ROOM = (CREDENTIALS_MAX + 2) / 3 * 3 /* whole groups of three, as base64 is decoded */
 };
 
-struct auth_user {
-	struct slice name;
-	const char *hash; /* NUL-terminated */
-};
-
 struct realm {
 	unsigned references;
 	uint64_t id; /* of the content: while that stays the same, clients need not authenticate again */
 	char *text;  /* of the file; NULL: access is denied */
 	struct slice name;
-	unsigned users;
-	struct auth_user *user;
+	struct slice users; /* their lines: there may be a megabyte of them, so nothing else is kept */
 };
 
 /* A file, by its inode: several paths may lead to it. */
@@ -84,7 +78,6 @@ void realm_retain(struct realm *realm) { realm->references++; }
 void realm_release(struct realm *realm) {
 	if (!realm || --realm->references) return;
 	free(realm->text);
-	free(realm->user);
 	free(realm);
 }
 
@@ -115,22 +108,20 @@ static bool is_user(struct slice realm) {
 	return hash.length > 1 && (hash.at[1] == '{' || is_hash(slice_rest(hash, 1)));
 }
 
-/* Parses a line USER:HASH. Returns NULL, or what is wrong. */
-static const char *parse_user(struct realm *realm, struct slice line) {
-	size_t length = slice_until(line, ':');
+/* Checks a line USER:HASH. Returns NULL, or what is wrong. */
+static const char *check_user(struct slice line) {
+	char text[PLATFORM_CRYPT_ROOM];
+	const size_t length = slice_until(line, ':');
 	if (length == line.length)
 		return "this is not USER:HASH (directives of Apache are not understood), so access is denied";
-	const char *hash = line.at + length + 1;
+	const struct slice hash = slice_rest(line, length + 1);
 	if (length > AUTH_USER_MAX) return "the name is too long, so access is denied";
-	const size_t hash_length = line.length - length - 1;
-	if (*hash == '{' || strncmp(hash, "$apr1$", 6) == 0)
+	if (slice_starts(hash, SLICE("{")) || slice_starts(hash, SLICE("$apr1$")))
 		return "this hash is Apache's own, not crypt(3)'s (htpasswd -B makes one), so access is denied";
-	if (!is_hash(slice_rest(line, line.length - hash_length)))
+	if (!is_hash(hash) || hash.length >= sizeof text)
 		return "this is no hash of crypt(3) (htpasswd -B makes one), so access is denied";
-	((char *)(uintptr_t)line.at)[line.length] = '\0'; /* in place of the line end, or of the NUL after the text */
-	if (platform_crypt_is_dear(hash)) return "this hash takes too long to check, so access is denied";
-	realm->user[realm->users++] = (struct auth_user){.name = slice_first(line, length), .hash = hash};
-	return NULL;
+	*text_copy(text, hash) = '\0';
+	return platform_crypt_is_dear(text) ? "this hash takes too long to check, so access is denied" : NULL;
 }
 
 /* Takes lines off the front, counting them in *number, until one is neither empty nor a comment. Returns false at the
@@ -143,10 +134,10 @@ static bool next_line(struct slice *text, struct slice *line, unsigned *number) 
 	return false;
 }
 
-/* Parses the text of a realm, which has room for a user in each line. Returns NULL, or what is wrong, with the line in
- * *number. */
+/* Parses the text of a realm. Returns NULL, or what is wrong, with the line in *number. */
 static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	struct slice rest = rules_text((struct slice){.at = realm->text, .length = length}), line;
+	bool any = false;
 	*number = 0;
 	if (!next_line(&rest, &realm->name, number)) {
 		*number = 1;
@@ -155,11 +146,12 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	if (is_user(realm->name)) return "this is USER:HASH where the realm has to be, so access is denied";
 	if (realm->name.length > AUTH_REALM_MAX || chars_text(realm->name) != realm->name.length)
 		return "this cannot be a realm, so access is denied";
-	while (next_line(&rest, &line, number)) {
-		const char *wrong = parse_user(realm, line);
+	realm->users = rest;
+	for (; next_line(&rest, &line, number); any = true) {
+		const char *wrong = check_user(line);
 		if (wrong) return wrong;
 	}
-	return realm->users ? NULL : "there is no USER:HASH below the realm, so access is denied";
+	return any ? NULL : "there is no USER:HASH below the realm, so access is denied";
 }
 
 /* Makes an id of the content and inode of a file. Returns false without memory. */
@@ -181,19 +173,16 @@ static struct realm *unreadable_realm(struct basic_auth *auth, int error) {
 /* Returns the realm of a text, which it takes over. If the text is malformed, the realm denies access. */
 static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, const char *path, char *text,
 							   size_t length) {
-	unsigned line, lines = 1;
+	unsigned line;
 	uint64_t id;
-	for (size_t i = 0; i < length; i++) lines += text[i] == '\n';
-	struct realm *realm = calloc(1, sizeof *realm);
-	struct auth_user *user = calloc(lines, sizeof *user);
-	if (!realm || !user || !make_id(f, text, length, &id)) {
+	struct realm *realm = malloc(sizeof *realm);
+	if (!realm || !make_id(f, text, length, &id)) {
 		text_file_again(&f->file);
-		free(user);
 		free(realm);
 		free(text);
 		return unreadable_realm(auth, ENOMEM);
 	}
-	*realm = (struct realm){.references = 1, .id = id, .text = text, .user = user};
+	*realm = (struct realm){.references = 1, .id = id, .text = text};
 	const char *wrong = parse(realm, length, &line);
 	if (!wrong) return realm;
 	text_file_complain(&f->file, path, line, wrong);
@@ -412,24 +401,33 @@ static void password_checked(struct job *job) {
 	start_next(auth);
 }
 
-static const struct auth_user *find_user(const struct realm *realm, const char *name) {
-	for (unsigned i = 0; i < realm->users; i++)
-		if (slice_equal(realm->user[i].name, slice_of(name))) return &realm->user[i];
-	return NULL;
+/* Finds the hash of a user, or if there is none of that name, of the first. Returns whether it is that of the user. */
+static bool find_hash(const struct realm *realm, struct slice user, struct slice *hash) {
+	struct slice rest = realm->users, line;
+	unsigned number = 0;
+	*hash = SLICE("");
+	while (next_line(&rest, &line, &number)) {
+		const size_t length = slice_until(line, ':');
+		const bool found = slice_equal(slice_first(line, length), user);
+		if (found || !hash->length) *hash = slice_rest(line, length + 1);
+		if (found) return true;
+	}
+	return false;
 }
 
 static struct password_check *add_check(struct basic_auth *auth, const struct realm *realm, const char *password,
 										const unsigned char *digest, uint64_t network) {
-	const struct auth_user *user = find_user(realm, auth->user);
+	struct slice hash;
+	const bool known = find_hash(realm, slice_of(auth->user), &hash);
 	struct password_check *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
 	c->job = (struct job){.run = check_password, .finish = password_checked};
 	c->auth = auth;
 	c->network = network;
-	c->unknown_user = !user;
+	c->unknown_user = !known;
 	memcpy(c->digest, digest, DIGEST);
 	memcpy(c->password, password, strlen(password) + 1);
-	c->hash = strdup(user ? user->hash : realm->user[0].hash);
+	c->hash = strndup(hash.at, hash.length);
 	if (!c->hash) {
 		check_free(c);
 		return NULL;
@@ -459,7 +457,7 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 	if (!realm->text) return realm == &auth->unavailable ? AUTH_BUSY : AUTH_FORBIDDEN;
 	if (!request_has(r, FIELD_AUTHORIZATION)) return require(auth, realm, a);
 	const char *password = decode(auth, r);
-	if (!password || !realm->users) return require(auth, realm, a);
+	if (!password) return require(auth, realm, a);
 	if (!auth->has_secret && RAND_bytes(auth->secret, sizeof auth->secret) != 1) return AUTH_BUSY;
 	auth->has_secret = true;
 	if (!make_digest(auth, realm, password, digest)) return AUTH_BUSY;
