@@ -26,6 +26,9 @@ GROWTH = 1.03
 DUMP_S = 60  # for callgrind to write its counts
 SIZES = {"1k": 1024, "100k": 100 * 1024}
 MANY, MANY_PER_DIRECTORY, MANY_ROOM = REQUESTS, 10, "1M"
+SITES = {  # the cases with a directory of their own: a file in it
+    "ruled": ("_redirects", "".join(f"/old{n}/* /new{n}\n" for n in range(1000)) + "/* /index.html 200\n"),
+}
 CHANGED, SINCE = 784111777, b"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 CASES = {  # path, further fields, whether each request has its own connection, and whether it is logged
     "keep-alive": ("1k", b"", False, False),
@@ -35,6 +38,7 @@ CASES = {  # path, further fields, whether each request has its own connection, 
     "100k": ("100k", b"", False, False),
     "logged": ("1k", b"", False, True),
     "shown": ("1k", b"", False, False),  # with a status page
+    "ruled": ("1k", b"", False, False),  # beside 1,000 rules of _redirects that do not apply
     "misses": ("many", b"", False, False),  # each of MANY files of a kilobyte in turn, with room for some
     # HTTP/2 connections that send a header of 4,000 octets and 990 references to it; a request
     # counts as 1,000 octets of these
@@ -108,7 +112,8 @@ def ask(port, case, requests):
 @contextlib.contextmanager
 def serving(tracer, root, case):
     """Runs a server with one worker under a tracer, and yields its port."""
-    command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
+    served = root / case if case in SITES else root
+    command = [*tracer, root / "gatling", "-c", served, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
     command += ["--sandbox", "off"]  # callgrind compiles code, and writes a file, in the process
     command += [] if CASES[case] and CASES[case][3] else ["-n"]
     command += ["--cache", MANY_ROOM] if case == "misses" else []
@@ -144,7 +149,11 @@ def measure(build):
         root.chmod(0o777)
         # without debugging information, since valgrind cannot read that of every compiler
         subprocess.run(["strip", "-o", root / "gatling", build / "gatling"], check=True)
-        for name, size in [*SIZES.items(), *((many(n), 1024) for n in range(MANY))]:
+        for case, (name, content) in SITES.items():
+            (root / case).mkdir()
+            (root / case / name).write_text(content)
+        kilobytes = [*(f"{case}/1k" for case in SITES), *map(many, range(MANY))]
+        for name, size in [*SIZES.items(), *((name, 1024) for name in kilobytes)]:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(b"\0" * size)
             os.utime(root / name, (CHANGED, CHANGED))

@@ -132,6 +132,27 @@ static void where_there_is_a_file_forced_rules_alone_count(void **state) {
 	redirect_rules_free(rules);
 }
 
+static void it_is_known_whether_a_rule_may_come_before_a_file(void **state) {
+	(void)state;
+	static const struct {
+		const char *text;
+		bool forced;
+	} cases[] = {
+		{"/a /1\n/* /index.html 200\n/b x=1 /c 302\n", false},
+		{"/a /1 301!\n", true},
+		{"/a /1\n/a x=1 /2 404!\n", true},
+		{"/* fcgi://127.0.0.1:9/index.php\n", true}, /* is for the files that end in .php, too */
+		{"/*.php fcgi://127.0.0.1:9:wrong\n", true}, /* refuses them */
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct told told = nothing_told;
+		struct redirect_rules *rules = redirect_rules_parse(slice_of(cases[i].text), &told.report);
+		assert_non_null(rules);
+		if (redirect_rules_forced(rules) != cases[i].forced) fail_msg("'%s'", cases[i].text);
+		redirect_rules_free(rules);
+	}
+}
+
 static void a_query_is_passed_on_if_the_target_has_none(void **state) {
 	(void)state;
 	static const struct redirect_case cases[] = {
@@ -509,6 +530,7 @@ int main(void) {
 		cmocka_unit_test(the_first_rule_that_matches_counts),
 		cmocka_unit_test(a_parameter_is_the_same_however_it_is_written),
 		cmocka_unit_test(where_there_is_a_file_forced_rules_alone_count),
+		cmocka_unit_test(it_is_known_whether_a_rule_may_come_before_a_file),
 		cmocka_unit_test(a_query_is_passed_on_if_the_target_has_none),
 		cmocka_unit_test(what_is_filled_in_cannot_get_out_of_its_place),
 		cmocka_unit_test(a_path_keeps_the_characters_that_a_segment_may_have),

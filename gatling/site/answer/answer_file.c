@@ -92,7 +92,9 @@ enum {
 
 /* Keeps the resource for the next such request (question.h), if only Host and path have led to it. */
 static void remember(const struct decision *d, struct resource *r) {
-	bool rules = d->site->redirects || d->filled.length || d->lookup.stands_in;
+	const struct redirect_rules *redirects = d->site->redirects;
+	/* a rule that comes before files may look at the query */
+	bool rules = (redirects && redirect_rules_forced(redirects)) || d->filled.length || d->lookup.stands_in;
 	bool restricted = d->lookup.restricted || r->realm[0] || r->realm[1];
 	/* not NAME.html for NAME: a new file NAME must be found at once */
 	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;

@@ -41,6 +41,7 @@ struct redirect_rules {
 	size_t work;                 /* while the file is read: see CIRCLES_WORK_MAX */
 	bool hosts;                  /* some pattern has one */
 	bool programs;               /* some rule is for a program */
+	bool forced;                 /* some rule may apply where there is a file */
 	struct rules_report *report; /* while the file is read */
 	unsigned for_all[2];         /* by `forced`: the line of the first rule for all paths, or 0 */
 };
@@ -170,6 +171,8 @@ static bool is_source(const struct redirect_rule *rule, struct slice path) {
 	return rule->extension.length && slice_ends(path, rule->extension);
 }
 
+bool redirect_rules_forced(const struct redirect_rules *r) { return r->forced; }
+
 bool redirect_rules_protect(const struct redirect_rules *r, struct slice path) {
 	struct pattern_subject subject;
 	struct pattern_captures captures;
@@ -194,7 +197,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 						  char *buffer, struct redirect *result) {
 	struct pattern_subject subject;
 	struct redirect_match match;
-	if (!request->path.length) return false;
+	if (!request->path.length || (forced_only && !r->forced)) return false;
 	const bool deep = r->programs && request->reach;
 	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
@@ -465,6 +468,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
 	if (added && is_for_all(&rule, from) && !r->for_all[rule.forced]) r->for_all[rule.forced] = rule.line;
 	r->programs |= is_program(rule.to);
+	r->forced |= rule.forced || is_program(rule.to);
 	if (added) r->parameters += rule.parameters;
 	else if (refuse(&rule)) r->rule[r->rules++] = rule;
 	else free_rule(&rule);

@@ -77,6 +77,9 @@ void redirect_rules_free(void *redirect_rules); /* NULL is allowed */
  * of the scripts that a rule leads to. */
 bool redirect_rules_protect(const struct redirect_rules *rules, struct slice path);
 
+/* Returns whether there is a rule that may apply where there is a file. */
+bool redirect_rules_forced(const struct redirect_rules *rules);
+
 /* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a
  * file) for the first forced one. Skips a rule whose target does not fit into the buffer (REDIRECT_TARGET_MAX bytes) or
  * would have no valid host. If a long path or query would take too long to be compared with all rules, the result is
