@@ -28,7 +28,9 @@ SIZES = {"1k": 1024, "100k": 100 * 1024}
 MANY, MANY_PER_DIRECTORY, MANY_ROOM = REQUESTS, 10, "1M"
 SITES = {  # the cases with a directory of their own: a file in it
     "ruled": ("_redirects", "".join(f"/old{n}/* /new{n}\n" for n in range(1000)) + "/* /index.html 200\n"),
+    "admitted": (".htaccess_global", "Friends\nann:$1$abcdefgh$vdBSIIpG7R8DPkuUogsqU0\n"),
 }
+RIGHT = b"Authorization: Basic YW5uOnJpZ2h0\r\n"
 CHANGED, SINCE = 784111777, b"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 CASES = {  # path, further fields, whether each request has its own connection, and whether it is logged
     "keep-alive": ("1k", b"", False, False),
@@ -39,6 +41,7 @@ CASES = {  # path, further fields, whether each request has its own connection, 
     "logged": ("1k", b"", False, True),
     "shown": ("1k", b"", False, False),  # with a status page
     "ruled": ("1k", b"", False, False),  # beside 1,000 rules of _redirects that do not apply
+    "admitted": ("1k", RIGHT, False, False),  # with a right password
     "misses": ("many", b"", False, False),  # each of MANY files of a kilobyte in turn, with room for some
     # HTTP/2 connections that send a header of 4,000 octets and 990 references to it; a request
     # counts as 1,000 octets of these

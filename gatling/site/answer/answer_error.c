@@ -98,6 +98,13 @@ static bool admitted(struct decision *d, struct realm *realm) {
 	return result == AUTH_ADMITTED;
 }
 
+/* Returns whether a realm has admitted the request to its site. */
+static bool has_admitted(const struct decision *d, const struct realm *realm) {
+	return d->admitted && (realm == d->site->realm[0] || realm == d->site->realm[1]);
+}
+
 bool decision_admitted(struct decision *d, struct realm *const *realm) {
-	return (!realm[0] || admitted(d, realm[0])) && (!realm[1] || admitted(d, realm[1]));
+	for (int i = 0; i < REALMS_OF_PATH; i++)
+		if (realm[i] && !has_admitted(d, realm[i]) && !admitted(d, realm[i])) return false;
+	return true;
 }
