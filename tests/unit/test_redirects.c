@@ -1,5 +1,8 @@
 /* test_redirects.c - the file _redirects. */
 #include "gatling/site/rules/redirect_rules.h"
+
+#include <time.h>
+
 #include "tests/unit/check.h"
 #include "tests/unit/told.h"
 
@@ -120,6 +123,28 @@ static void a_parameter_is_the_same_however_it_is_written(void **state) {
 		{"/a q=:q /b?q=:q", NULL, "/a?%71=x%26y&q=z", "301 /b?q=x%26y"},
 	};
 	check_redirects(cases, COUNT(cases));
+}
+
+/* Returns the processor time of a question. */
+static clock_t time_of(const char *text, const char *url) {
+	struct redirect_rules *rules = redirects_of(text);
+	const clock_t begun = clock();
+	for (int i = 0; i < 10; i++) assert_string_equal(redirect(rules, NULL, url, false), "");
+	const clock_t ended = clock();
+	redirect_rules_free(rules);
+	return ended - begun;
+}
+
+static void a_long_query_is_not_searched_for_each_rule(void **state) {
+	(void)state;
+	enum { RULES = 2000, QUERY = 8000 };
+	char text[RULES * 24], url[QUERY], *at = text;
+	for (int i = 0; i < RULES; i++) at += sprintf(at, "/a id=%d /%d\n", i, i);
+	memset(url, '&', sizeof url);
+	memcpy(url, "/a?", 3);
+	url[sizeof url - 1] = '\0';
+	const clock_t one = time_of("/a id=1 /1\n", url), all = time_of(text, url);
+	if (all > 200 * (one + CLOCKS_PER_SEC / 10000)) fail_msg("%d times as long", (int)(all / (one + 1)));
 }
 
 static void where_there_is_a_file_forced_rules_alone_count(void **state) {
@@ -529,6 +554,7 @@ int main(void) {
 		cmocka_unit_test(the_documents_examples_of_redirects_work),
 		cmocka_unit_test(the_first_rule_that_matches_counts),
 		cmocka_unit_test(a_parameter_is_the_same_however_it_is_written),
+		cmocka_unit_test(a_long_query_is_not_searched_for_each_rule),
 		cmocka_unit_test(where_there_is_a_file_forced_rules_alone_count),
 		cmocka_unit_test(it_is_known_whether_a_rule_may_come_before_a_file),
 		cmocka_unit_test(a_query_is_passed_on_if_the_target_has_none),

@@ -6,18 +6,15 @@
 
 #include "gatling/base/owfat.h"
 #include "gatling/http/path.h"
+#include "gatling/site/rules/parameters.h"
 #include "gatling/site/rules/pattern.h"
 
 enum { NO_RULE = -1 };
 
-/* The rules of a site must not hold up others: in bytes that are compared, what one request may take, and to find all
- * circles of a file; to fill a byte of a target in counts as FILLING, to look for a file as FILE. */
+/* The rules of a site must not hold up other sites. The limits are in bytes that are compared: for a request, and for
+ * finding all circles of a file. Filling in a byte of a target counts as WORK_FILLING, looking for a file as WORK_FILE.
+ */
 enum { REQUEST_WORK_MAX = 2 << 20, CIRCLES_WORK_MAX = 8 << 20, WORK_FILLING = 16, WORK_FILE = 1024 };
-
-struct redirect_parameter {
-	struct slice name, value; /* the value without the ':' of a placeholder */
-	bool captures;
-};
 
 /* Slices refer to the text of the rules. */
 struct redirect_rule {
@@ -25,7 +22,7 @@ struct redirect_rule {
 	struct slice to;
 	struct redirect_target target;
 	unsigned line, status, parameters;
-	struct redirect_parameter *parameter;
+	struct parameter *parameter;
 	bool forced;
 	bool own_path, scripts, refused;  /* see struct redirect; scripts: for scripts of the site */
 	struct slice extension;           /* of the scripts that the target leads to (FastCGI), with its '.'; or absent */
@@ -36,7 +33,7 @@ struct redirect_rule {
 struct redirect_rules {
 	char *text;
 	struct redirect_rule *rule;
-	struct redirect_parameter *parameter;
+	struct parameter *parameter;
 	unsigned rules, parameters;
 	size_t work;                 /* while the file is read: see CIRCLES_WORK_MAX */
 	bool hosts;                  /* some pattern has one */
@@ -55,39 +52,17 @@ struct redirect_match {
 
 static bool is_redirect(const struct redirect_rule *rule) { return rule->status / 100 == 3; }
 
-/* --- parameters of a query --- */
-
-/* Takes an octet off the front, decoded as in a form (application/x-www-form-urlencoded). */
-static unsigned char take_octet(struct slice *s) {
-	const bool encoded = path_is_encoded(*s);
-	const unsigned char octet = encoded ? path_decode_byte(*s) : s->at[0] == '+' ? ' ' : (unsigned char)s->at[0];
-	slice_drop(s, encoded ? 3 : 1);
-	return octet;
-}
-
-/* Returns whether an application would take both for the same name or value. */
-static bool means_same(struct slice a, struct slice b) {
-	while (a.length && b.length)
-		if (take_octet(&a) != take_octet(&b)) return false;
-	return a.length == b.length;
-}
-
-/* Finds a parameter that a rule requires, and its value. If there are several, the first one that suits is taken: only
- * an application knows which of them counts. */
-static bool find_parameter(struct slice query, const struct redirect_parameter *p, struct slice *value) {
-	if (query.length) slice_drop(&query, 1);
-	while (query.length) {
-		*value = rules_take_until(&query, '&');
-		if (means_same(rules_take_until(value, '='), p->name) && (p->captures || means_same(*value, p->value)))
-			return true;
-	}
-	return false;
-}
-
 /* Returns whether the query has the parameters of the rule, and fills in their values. */
 static bool match_parameters(const struct redirect_rule *rule, struct slice query, struct slice *values) {
 	for (unsigned i = 0; i < rule->parameters; i++)
-		if (!find_parameter(query, &rule->parameter[i], &values[i])) return false;
+		if (!parameter_find(query, &rule->parameter[i], &values[i])) return false;
+	return true;
+}
+
+/* Returns whether what is noted of the query does not exclude that. */
+static bool may_match_parameters(const struct redirect_rule *rule, const uint64_t *noted) {
+	for (unsigned i = 0; i < rule->parameters; i++)
+		if (!parameters_may_have(noted, &rule->parameter[i])) return false;
 	return true;
 }
 
@@ -198,10 +173,10 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	struct pattern_subject subject;
 	struct redirect_match match;
 	if (!request->path.length || (forced_only && !r->forced)) return false;
+	const uint64_t *noted = NULL; /* of the query */
 	const bool deep = r->programs && request->reach;
 	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
-	const size_t length = request->path.length + request->query.length;
 	size_t work = 0;
 	unsigned i = 0;
 	for (; i < r->rules && work <= REQUEST_WORK_MAX; i++) {
@@ -209,11 +184,14 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		if (forced_only && !rule->forced && !is_source(rule, request->path)) continue;
 		if (!rule->scripts && !pattern_may_match(&rule->pattern, &subject)) continue;
 		match.rule = rule;
-		work += length;
+		work += request->path.length;
 		result->script = rule->scripts ? find_script(r, rule, request, reach, &work) : 0;
 		if (rule->scripts ? !result->script : !pattern_match(&rule->pattern, &subject, &match.captures)) continue;
+		if (rule->parameters && !noted) noted = parameters_note(request->query);
+		if (!may_match_parameters(rule, noted)) continue;
+		work += request->query.length;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
-		work += WORK_FILLING * length;
+		work += WORK_FILLING * (request->path.length + request->query.length);
 		if (!fill_in(&match, request, buffer, &result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
@@ -294,7 +272,7 @@ static bool next_word(struct slice *line, struct slice *word) {
 }
 
 static bool parse_parameter(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
-	struct redirect_parameter p = {.value = word};
+	struct parameter p = {.value = word};
 	const char *wrong = NULL;
 	p.name = rules_take_until(&p.value, '=');
 	if (!p.name.length || p.name.length == word.length)
@@ -308,6 +286,7 @@ static bool parse_parameter(struct redirect_rule *rule, struct slice word, struc
 	if (memchr(word.at, '&', word.length)) wrong = "has a '&': write each parameter as a word of its own";
 	if (rule->parameters == REDIRECT_PARAMETERS_MAX) wrong = "is one parameter too many";
 	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(word), wrong);
+	p.hash = parameter_hash(&p);
 	rule->parameter[rule->parameters++] = p;
 	return true;
 }

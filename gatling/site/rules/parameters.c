@@ -1,0 +1,88 @@
+/* parameters.c - see parameters.h. What a query has is noted in a table of bits, by hashes. */
+#include "gatling/site/rules/parameters.h"
+
+#include <openssl/rand.h>
+#include <pthread.h>
+
+#include "gatling/base/workspace.h"
+#include "gatling/http/path.h"
+#include "gatling/site/rules/rules.h"
+
+enum {
+	BITS_LOG = 18, /* a query of 8 KiB sets up to 3 % of them */
+	BYTES = (1 << BITS_LOG) / 8
+};
+
+static uint64_t seed; /* keeps clients from choosing what has the hash of a rule's parameter */
+static pthread_once_t seeded = PTHREAD_ONCE_INIT;
+
+static void make_seed(void) {
+	if (RAND_bytes((unsigned char *)&seed, sizeof seed) != 1) seed = 1;
+}
+
+/* Takes an octet off the front, decoded as that of a form (application/x-www-form-urlencoded). */
+static unsigned char take_octet(struct slice *s) {
+	const bool encoded = path_is_encoded(*s);
+	const unsigned char octet = encoded ? path_decode_byte(*s) : s->at[0] == '+' ? ' ' : (unsigned char)s->at[0];
+	slice_drop(s, encoded ? 3 : 1);
+	return octet;
+}
+
+/* Returns whether an application would take both for the same name or value. */
+static bool means_same(struct slice a, struct slice b) {
+	while (a.length && b.length)
+		if (take_octet(&a) != take_octet(&b)) return false;
+	return a.length == b.length;
+}
+
+/* As FNV-1a does (http://www.isthe.com/chongo/tech/comp/fnv/). */
+static uint64_t add_octet(uint64_t h, unsigned octet) { return (h ^ octet) * UINT64_C(1099511628211); }
+
+static uint64_t hash_decoded(uint64_t h, struct slice s) {
+	while (s.length) h = add_octet(h, take_octet(&s));
+	return h;
+}
+
+/* Returns the hash of a name with its value; h: that of the name. */
+static uint64_t hash_value(uint64_t h, struct slice value) { return hash_decoded(add_octet(h, 256), value); }
+
+uint64_t parameter_hash(const struct parameter *p) {
+	pthread_once(&seeded, make_seed);
+	const uint64_t name = hash_decoded(seed, p->name);
+	return p->captures ? name : hash_value(name, p->value);
+}
+
+/* Returns the place of a hash in the table. */
+static size_t bit_of(uint64_t h) { return ((h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - BITS_LOG); }
+
+static void set_bit(uint64_t *bits, uint64_t h) { bits[bit_of(h) / 64] |= UINT64_C(1) << bit_of(h) % 64; }
+
+/* Takes the next parameter off the front of a query, with the '?' or '&' before it. Returns false at the end. */
+static bool next_parameter(struct slice *query, struct slice *name, struct slice *value) {
+	if (query->length < 2) return false;
+	slice_drop(query, 1);
+	*value = slice_first(*query, slice_until(*query, '&'));
+	slice_drop(query, value->length);
+	*name = rules_take_until(value, '=');
+	return true;
+}
+
+bool parameter_find(struct slice query, const struct parameter *p, struct slice *value) {
+	for (struct slice name; next_parameter(&query, &name, value);)
+		if (means_same(name, p->name) && (p->captures || means_same(*value, p->value))) return true;
+	return false;
+}
+
+const uint64_t *parameters_note(struct slice query) {
+	uint64_t *bits = memset(WORKSPACE(BYTES), 0, BYTES);
+	for (struct slice name, value; next_parameter(&query, &name, &value);) {
+		const uint64_t h = hash_decoded(seed, name);
+		set_bit(bits, h);
+		set_bit(bits, hash_value(h, value));
+	}
+	return bits;
+}
+
+bool parameters_may_have(const uint64_t *bits, const struct parameter *p) {
+	return bits[bit_of(p->hash) / 64] >> bit_of(p->hash) % 64 & 1;
+}
