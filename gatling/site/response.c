@@ -9,9 +9,11 @@
 #include "gatling/base/text.h"
 #include "gatling/files/docroot.h"
 #include "gatling/http/field_line.h"
+#include "io/at_once.h"
 
 enum {
-	PART_HEAD_ROOM = 256 /* bytes of the head of a part of multipart/byteranges, without its media type */
+	PART_HEAD_ROOM = 256, /* bytes of the head of a part of multipart/byteranges, without its media type */
+	FILE_COPIED = 2048    /* bytes of a file that are read at once: to send them from there takes four calls */
 };
 
 const struct slice response_allow = SLICE("GET, HEAD, OPTIONS");
@@ -139,6 +141,17 @@ static uint64_t multipart_length(const struct response *r) {
 	return length;
 }
 
+/* Appends a small part of a file, if it is in memory. Returns whether it is. */
+static bool copy_file(iob *batch, struct representation *f, uint64_t first, uint64_t length) {
+	char *room = length <= FILE_COPIED ? iob_reserve(batch, (size_t)length) : NULL;
+	if (!room) return false;
+	const ssize_t n = io_pread_at_once(f->fd, room, (size_t)length, (off_t)first);
+	const bool whole = n == (ssize_t)length && representation_unwritten(f);
+	iob_commit(batch, whole ? (size_t)length : 0);
+	if (whole) representation_release(f);
+	return whole;
+}
+
 /* Appends part of a representation, and takes a reference over. */
 static int add_file(iob *batch, struct representation *f, uint64_t first, uint64_t length) {
 	if (f->gzipped) {
@@ -148,6 +161,7 @@ static int add_file(iob *batch, struct representation *f, uint64_t first, uint64
 		return reader ? iob_addsource(batch, length, gzip_reader_fill, gzip_reader_free, reader, GZIP_READER) : -1;
 	}
 	if (f->body) return iob_addbuf(batch, f->body + first, length, representation_release, f);
+	if (copy_file(batch, f, first, length)) return 0;
 	const struct iob_file file = {.fd = f->fd,
 								  .map = f->map,
 								  .unchanged = representation_unwritten,

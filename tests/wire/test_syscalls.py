@@ -107,6 +107,20 @@ def test_the_head_waits_for_the_first_bytes_of_a_large_file(traced, tmp_path):
     assert calls["sendfile"] >= 1 and "MSG_MORE" in (tmp_path / "calls").read_text()
 
 
+def test_small_ranges_of_a_large_file_are_sent_together(traced):
+    ranges = [(n * 100_000, n * 100_000 + 9) for n in range(10)]
+    field = "Range: bytes=" + ",".join(f"{first}-{last}" for first, last in ranges)
+
+    def client(server):
+        with server.connect() as connection:
+            for _ in range(20):
+                answer = connection.get("/big.bin", field)
+                assert answer.status == 206 and all(BIG[first : last + 1] in answer.body for first, last in ranges)
+
+    calls = traced(client)
+    assert not calls["sendfile"] and calls["sendmsg"] + calls["sendto"] <= 22, calls
+
+
 def test_a_connection_that_was_given_up_does_not_keep_the_next_one_waiting(traced):
     def client(server):
         for _ in range(5):
