@@ -50,8 +50,8 @@ enum listening {
 struct listener {
 	uint8_t kind; /* enum cookie_kind */
 	int fd;
-	int keeper; /* a socket that holds the port while this one does not listen; -1: others use it, so it is never shut
-				 */
+	/* A socket that holds the port while this one does not listen; -1: others use it, so it is never shut. */
+	int keeper;
 	unsigned port;         /* 0 for a unix socket */
 	bool secure;           /* speaks TLS */
 	bool behind;           /* there was no time to read from all connections of the last batch */

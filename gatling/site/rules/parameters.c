@@ -1,4 +1,4 @@
-/* parameters.c - see parameters.h. What a query has is noted in a table of bits, by hashes. */
+/* parameters.c - see parameters.h. The notes are a table of bits, by hashes (a Bloom filter of one hash). */
 #include "gatling/site/rules/parameters.h"
 
 #include <openssl/rand.h>
@@ -9,18 +9,18 @@
 #include "gatling/site/rules/rules.h"
 
 enum {
-	BITS_LOG = 18, /* a query of 8 KiB sets up to 3 % of them */
+	BITS_LOG = 18, /* 2^18 bits, of which a query of 8 KiB sets at most 3 % */
 	BYTES = (1 << BITS_LOG) / 8
 };
 
-static uint64_t seed; /* keeps clients from choosing what has the hash of a rule's parameter */
+static uint64_t seed; /* keeps clients from choosing parameters with the hash of a rule's parameter */
 static pthread_once_t seeded = PTHREAD_ONCE_INIT;
 
 static void make_seed(void) {
 	if (RAND_bytes((unsigned char *)&seed, sizeof seed) != 1) seed = 1;
 }
 
-/* Takes an octet off the front, decoded as that of a form (application/x-www-form-urlencoded). */
+/* Takes an octet off the front, decoded as in a form (application/x-www-form-urlencoded). */
 static unsigned char take_octet(struct slice *s) {
 	const bool encoded = path_is_encoded(*s);
 	const unsigned char octet = encoded ? path_decode_byte(*s) : s->at[0] == '+' ? ' ' : (unsigned char)s->at[0];
@@ -35,7 +35,7 @@ static bool means_same(struct slice a, struct slice b) {
 	return a.length == b.length;
 }
 
-/* As FNV-1a does (http://www.isthe.com/chongo/tech/comp/fnv/). */
+/* Adds an octet as FNV-1a does (http://www.isthe.com/chongo/tech/comp/fnv/). */
 static uint64_t add_octet(uint64_t h, unsigned octet) { return (h ^ octet) * UINT64_C(1099511628211); }
 
 static uint64_t hash_decoded(uint64_t h, struct slice s) {
@@ -43,7 +43,7 @@ static uint64_t hash_decoded(uint64_t h, struct slice s) {
 	return h;
 }
 
-/* Returns the hash of a name with its value; h: that of the name. */
+/* Returns the hash of a name with its value. h is the hash of the name. */
 static uint64_t hash_value(uint64_t h, struct slice value) { return hash_decoded(add_octet(h, 256), value); }
 
 uint64_t parameter_hash(const struct parameter *p) {
@@ -52,7 +52,7 @@ uint64_t parameter_hash(const struct parameter *p) {
 	return p->captures ? name : hash_value(name, p->value);
 }
 
-/* Returns the place of a hash in the table. */
+/* Returns the index of the bit of a hash. */
 static size_t bit_of(uint64_t h) { return ((h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - BITS_LOG); }
 
 static void set_bit(uint64_t *bits, uint64_t h) { bits[bit_of(h) / 64] |= UINT64_C(1) << bit_of(h) % 64; }

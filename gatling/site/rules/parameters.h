@@ -1,4 +1,4 @@
-/* parameters.h - parameters of a query that rules ask for. */
+/* parameters.h - the parameters that rules require in a query. */
 #ifndef GATLING_SITE_RULES_PARAMETERS_H
 #define GATLING_SITE_RULES_PARAMETERS_H
 
@@ -8,22 +8,22 @@
 
 struct parameter {
 	struct slice name, value; /* as they are written in a query */
-	bool captures;            /* the value may be any */
-	uint64_t hash;            /* by parameter_hash() */
+	bool captures;            /* any value will do */
+	uint64_t hash;            /* of parameter_hash() */
 };
 
-/* Returns what tells parameters apart. */
+/* Returns the hash of a parameter for parameters_may_have(). */
 uint64_t parameter_hash(const struct parameter *parameter);
 
-/* Finds a parameter in a query (with its '?', or absent), in any encoding. If it is there more than once, one that
- * suits: which of them counts, only an application knows. */
+/* Finds a parameter in a query (with its '?', or absent), in any encoding, and its value. If there are several, the
+ * first one that suits is taken: only an application knows which of them counts. */
 bool parameter_find(struct slice query, const struct parameter *parameter, struct slice *value);
 
-/* Notes which parameters a query has, so that it need not be searched for each that a rule asks for. Returns that,
- * until the next call. */
+/* Notes which parameters a query has, so that it need not be searched for each one that a rule requires. Returns the
+ * notes, which are valid until the next call. */
 const uint64_t *parameters_note(struct slice query);
 
-/* Returns whether the query may have the parameter: false is certain. */
+/* Returns whether the query may have the parameter; if not, it does not have it. */
 bool parameters_may_have(const uint64_t *noted, const struct parameter *parameter);
 
 #endif

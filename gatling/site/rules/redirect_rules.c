@@ -59,7 +59,7 @@ static bool match_parameters(const struct redirect_rule *rule, struct slice quer
 	return true;
 }
 
-/* Returns whether what is noted of the query does not exclude that. */
+/* Returns whether the query may have the parameters of the rule. */
 static bool may_match_parameters(const struct redirect_rule *rule, const uint64_t *noted) {
 	for (unsigned i = 0; i < rule->parameters; i++)
 		if (!parameters_may_have(noted, &rule->parameter[i])) return false;
@@ -173,7 +173,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	struct pattern_subject subject;
 	struct redirect_match match;
 	if (!request->path.length || (forced_only && !r->forced)) return false;
-	const uint64_t *noted = NULL; /* of the query */
+	const uint64_t *noted = NULL; /* by parameters_note() */
 	const bool deep = r->programs && request->reach;
 	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
@@ -202,7 +202,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->extension = rule->extension;
 		return true;
 	}
-	/* a rule that has not been looked at may be there to protect something */
+	/* a rule that was not compared may protect something */
 	if (i < r->rules) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
 	return i < r->rules;
 }

@@ -82,7 +82,7 @@ bool redirect_rules_forced(const struct redirect_rules *rules);
 
 /* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a
  * file) for the first forced one. Skips a rule whose target does not fit into the buffer (REDIRECT_TARGET_MAX bytes) or
- * would have no valid host. If a long path or query would take too long to be compared with all rules, the result is
+ * would have no valid host. If comparing a long path or query with all rules would take too long, the result is
  * `refused`. */
 bool redirect_rules_match(const struct redirect_rules *rules, const struct redirect_request *request, bool forced_only,
 						  char *buffer, struct redirect *result);
