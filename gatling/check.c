@@ -153,12 +153,11 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	if ((passwords && where->level == 2) || strcmp(name, ".htaccess") == 0)
 		realm_release(basic_auth_find(walked.auth, path));
 	if (type == FTW_F && (rules || passwords)) check_place(at, where, passwords);
-	if (is_hidden(at)) return 0;
-	if (type == FTW_SLN) check_link(path);
-	if (rules) return 0;
+	if (is_hidden(at) || rules) return 0;
 	const bool of_site = type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY;
 	if (of_site && st->st_mode & S_IXOTH && !is_host(name)) /* without o+x it may be lost+found */
 		notice(0, "%s: no host has this name, so nothing in it is served; names of hosts are in lower case", path);
+	if (type == FTW_SLN) check_link(path);
 	if (type == FTW_SL) check_unfollowed(path);
 	if (type == FTW_DNR) check_directory(path);
 	if (type == FTW_F || type == FTW_NS) unserved_report(walked.docroot, path);

@@ -175,10 +175,13 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 								  .entry = e,
 								  .file = file};
 	struct rules_error error;
+	struct stat st;
 	char *text;
 	size_t length;
 	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->name, reader.path), &text, &length);
 	if (state == TEXT_SAME) return rules;
+	if (state == TEXT_NONE && docroot_lstat(s->docroot, reader.path, &st) == 0 && S_ISLNK(st.st_mode))
+		text_file_complain(file, reader.path, 0, "it is a symbolic link to nothing that the server can see");
 	if (file->error == EFBIG) rules_fail(&error, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
 	else if (file->error == EINVAL) rules_fail(&error, "it is no regular file: replace it by one, or remove it");
 	else rules_fail(&error, "it cannot be read: %s", strerror(file->error));

@@ -90,7 +90,7 @@ def test_too_many_lines_are_said_in_one(first_build, name, begin, line, at):
 def test_rules_that_are_a_link_to_nowhere_are_said(first_build):
     root = Root({"index.html": b"hello"})
     (root.path / "_headers").symlink_to("none")
-    assert check(first_build, root, "-E").stdout == "_headers: a symbolic link to none, which does not exist\n"
+    assert check(first_build, root, "-E").stdout == "_headers: it is a symbolic link to nothing that the server can see\n"
 
 
 def test_passwords_of_each_directory_that_may_be_a_site_are_looked_at_once(first_build):

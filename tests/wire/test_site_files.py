@@ -625,6 +625,15 @@ def about(server, name):
     return [line for line in server.errors if name in line]
 
 
+def test_rules_that_are_a_link_to_nowhere_are_told_once(first_build):
+    root = Root({"a": b"a"})
+    (root.path / "_headers").symlink_to("none")
+    with Server(first_build, root, "-j", "2") as server:
+        for _ in range(20):
+            assert server.get("/a").status == 200
+        assert eventually(lambda: about(server, "_headers")) == ["gatling: _headers: it is a symbolic link to nothing that the server can see"]
+
+
 WRONG = [
     ("_headers", "  X-Wrong", "there is no ':'"),
     ("_headers", "/**", "second '*'"),
