@@ -212,7 +212,7 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	sandbox_drop_capabilities(&p->sandbox);
 	if (p->files && certificate_files_load(p->files) == -1) return -1;
 	const char *broken = p->files && take_over_has_old(&p->take_over) ? certificate_files_broken(p->files) : NULL;
-	if (broken) return notice_cannot("take over without the certificate", broken, "it cannot be used, as said before");
+	if (broken) return notice_cannot("take over without the certificate", broken, "it cannot be used");
 	if (o->site.symlinks_inside && !platform_can_open_beneath())
 		return notice_cannot("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
 	if (p->acme) note_port_of_proof(&p->sockets);

@@ -218,7 +218,8 @@ static bool is_inner(const struct sites *s, const struct site_entry *e) {
 static void look_at_root(const struct sites *s) {
 	struct stat st;
 	if (fstat(s->docroot->root, &st) == 0 && !st.st_nlink)
-		notice(0, "the served directory has been removed, or replaced by another: restart to serve that");
+		notice(0, "the directory that is served was removed or replaced: restart gatling to serve the one that has its "
+				  "name now");
 }
 
 static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) {
