@@ -54,12 +54,13 @@ static void forget(io_loop *loop, int fd) {
 	if (e->listens && e->mech_state) (void)epoll_ctl(ep->fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* epoll_pwait2(2) needs Linux 5.11: it is used only for times that epoll_wait(2) cannot express. */
+/* epoll_pwait2(2) needs Linux 5.11, and some containers refuse it: it is used only for times that epoll_wait(2) cannot
+ * express. */
 static int wait_events(const struct epoll *ep, struct epoll_event *event, int64_t timeout_ns) {
 	if (timeout_ns > 0 && timeout_ns % IO_NS_PER_MS) {
 		struct timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
 		int n = epoll_pwait2(ep->fd, event, EVENTS_PER_WAIT, &limit, NULL);
-		if (n != -1 || errno != ENOSYS) return n;
+		if (n != -1 || errno == EINTR) return n;
 	}
 	int ms = timeout_ns < 0 ? -1 : (int)((timeout_ns + IO_NS_PER_MS - 1) / IO_NS_PER_MS);
 	return epoll_wait(ep->fd, event, EVENTS_PER_WAIT, ms);

@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -804,6 +806,26 @@ static void waiting_until_a_moment_ends_soon_after_it(void **state) {
 	assert_int_equal(io_canread(loop), -1);
 }
 
+static bool refuses;
+
+/* As in a container that refuses calls which it does not know. */
+int epoll_pwait2(int fd, struct epoll_event *event, int most, const struct timespec *limit, const sigset_t *signals) {
+	if (!refuses) return (int)syscall(SYS_epoll_pwait2, fd, event, most, limit, signals, _NSIG / 8);
+	errno = EPERM;
+	return -1;
+}
+
+static void waiting_until_a_moment_does_without_a_call_that_is_refused(void **state) {
+	(void)state;
+	if (strcmp(io_mechanism(), "kqueue") == 0) skip(); /* tests/kqueue is made of that call */
+	drain(mine);
+	const int64_t deadline = io_now_ns(loop) + 1300000;
+	refuses = true;
+	assert_int_equal(io_waituntil(loop, deadline), 0);
+	refuses = false;
+	assert_true(io_now_ns(loop) >= deadline);
+}
+
 static void nothing(int number) { (void)number; }
 
 static void a_signal_ends_waiting_without_an_error(void **state) {
@@ -1093,6 +1115,7 @@ int main(void) {
 		IN_LOOP(a_deadline_ends_a_wait_that_would_take_longer),
 		IN_LOOP(waiting_ends_after_its_time),
 		IN_LOOP(waiting_until_a_moment_ends_soon_after_it),
+		IN_LOOP(waiting_until_a_moment_does_without_a_call_that_is_refused),
 		IN_LOOP(a_signal_ends_waiting_without_an_error),
 		IN_LOOP(another_thread_wakes_the_loop),
 		IN_LOOP(no_wake_is_lost_however_many_come),
