@@ -166,8 +166,8 @@ unsigned io_processors(void);
 bool io_woken(const io_loop *loop);
 
 /* Makes the loop's current or next io_wait() return. May be called from a signal handler, and from any thread that
- * shares the descriptor table of the loop's thread. If the system refuses to wake the loop, the wait ends with the next
- * event, or after a second if tasks are under way (io/task.h); io_woken() is true then, too. */
+ * shares the descriptor table of the loop's thread. If the system refuses to wake the loop during a wait, the wait ends
+ * with the next event, or after a second if tasks are under way (io/task.h); io_woken() is true then, too. */
 void io_wake(io_loop *loop);
 
 #endif

@@ -171,8 +171,8 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 		if (io_queue_end_turn(loop, d)) timeout_ns = 0;
 	if (loop->tasks && (timeout_ns < 0 || timeout_ns > IO_WAKE_LOST_NS)) timeout_ns = IO_WAKE_LOST_NS;
 	const struct io_entry *wake = &loop->entry[loop->wake_read];
-	if (wake->can & IO_CAN_READ) timeout_ns = 0;
-	int result = look(loop, timeout_ns);
+	if (atomic_load_explicit(&loop->woken, memory_order_relaxed) != WOKEN_NOT) timeout_ns = 0;
+	if (look(loop, timeout_ns) == -1) return -1;
 	loop->postpones = loop->later[IO_READ].length || loop->later[IO_WRITE].length;
 	loop->now_ns = io_read_clock();
 	io_timer_advance(loop);
@@ -183,7 +183,7 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 		io_reader_collect(loop);
 	}
 	for (int d = 0; d < IO_DIRECTIONS; d++) io_queue_begin_turn(loop, d);
-	return result;
+	return 0;
 }
 
 bool io_woken(const io_loop *loop) { return loop->was_woken; }

@@ -1,10 +1,11 @@
 /* test_tasks.c - tasks that are withdrawn, as reads are when their descriptor is closed. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "io/internal.h"
+#include "io/mechanism.h"
 #include "io/task.h"
 #include "tests/unit/check.h"
 
@@ -142,6 +143,18 @@ static void a_task_is_handed_back_within_a_second_though_the_loop_cannot_be_woke
 	end(tasks);
 }
 
+static void a_wake_that_comes_before_the_wait_ends_it_though_it_cannot_be_written(void **state) {
+	(void)state;
+	while (io_wait(loop, 0) == 0 && io_woken(loop)) {}
+	int pipe_end = break_wake();
+	io_wake(loop);
+	int64_t before = io_now(loop);
+	assert_int_equal(io_wait(loop, 1500), 0);
+	mend_wake(pipe_end);
+	assert_true(io_woken(loop));
+	assert_in_range(io_now(loop) - before, 0, 1000);
+}
+
 /* No event shows that the loop sleeps. Without tasks to hand back, it must not wake up. */
 static void without_tasks_nothing_limits_the_wait(void **state) {
 	(void)state;
@@ -159,13 +172,35 @@ static void without_tasks_nothing_limits_the_wait(void **state) {
 	end(tasks);
 }
 
+static int fails(io_loop *of, int64_t timeout_ns) {
+	(void)of, (void)timeout_ns;
+	errno = ENOMEM;
+	return -1;
+}
+
+static void a_wait_that_fails_says_why_though_the_loop_was_woken(void **state) {
+	(void)state;
+	const struct io_mechanism *mechanism = loop->mechanism;
+	struct io_mechanism failing = *mechanism;
+	failing.wait = fails;
+	io_wake(loop);
+	loop->mechanism = &failing;
+	assert_int_equal(io_wait(loop, 0), -1);
+	assert_int_equal(errno, ENOMEM);
+	loop->mechanism = mechanism;
+	assert_int_equal(io_wait(loop, -1), 0);
+	assert_true(io_woken(loop));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(to_be_withdrawn_costs_the_same_however_many_wait),
 		cmocka_unit_test(a_task_that_is_withdrawn_does_not_run_and_the_others_do),
 		cmocka_unit_test(tasks_that_have_not_begun_are_handed_back_at_the_end),
 		cmocka_unit_test(a_task_is_handed_back_within_a_second_though_the_loop_cannot_be_woken),
+		cmocka_unit_test(a_wake_that_comes_before_the_wait_ends_it_though_it_cannot_be_written),
 		cmocka_unit_test(without_tasks_nothing_limits_the_wait),
+		cmocka_unit_test(a_wait_that_fails_says_why_though_the_loop_was_woken),
 	};
 	loop = io_loop_new();
 	int failed = !loop || cmocka_run_group_tests(tests, NULL, NULL);
