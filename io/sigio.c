@@ -16,7 +16,7 @@
 enum { EVENTS_PER_WAIT = 256, POLL_AT_ONCE = 512 };
 
 /* TCP sometimes loses the signal that there is room, when acknowledgements come during a send(2) that fills the socket
- * from memory (Linux 6.18, seen only with HTTP/2). After this time without a signal, all writers are polled. */
+ * from memory (Linux 6.18, seen only with HTTP/2). While there are writers, all descriptors are polled this often. */
 enum { LOST_NS = 100 * IO_NS_PER_MS };
 
 /* mech_state of a descriptor. FOREIGN: its signals go to another thread, which shares the open file description.
@@ -28,8 +28,9 @@ static const char *mechanism_name(void) { return "sigio"; }
 struct sigio {
 	sigset_t signals;
 	pid_t thread;
-	bool writers; /* a descriptor may be waiting for room */
-	bool foreign; /* a descriptor may be FOREIGN: it is polled as often as writers are */
+	bool writers;      /* a descriptor may be waiting for room */
+	bool foreign;      /* a descriptor may be FOREIGN: all are polled as for writers */
+	int64_t polled_ns; /* when all were polled last */
 };
 
 static int event_signal(void) { return SIGRTMIN + 1; }
@@ -122,6 +123,7 @@ static int poll_all(io_loop *loop) {
 	struct sigio *s = loop->mech;
 	struct pollfd p[POLL_AT_ONCE];
 	int n = 0;
+	s->polled_ns = io_read_clock();
 	s->writers = s->foreign = false;
 	for (int fd = 0; fd < loop->bound; fd++) {
 		struct io_entry *e = &loop->entry[fd];
@@ -137,17 +139,22 @@ static int poll_all(io_loop *loop) {
 	return 0;
 }
 
+/* Returns whether it is time to poll the descriptors whose signals may be missing. */
+static bool is_due(const struct sigio *s) {
+	return (s->writers || s->foreign) && io_read_clock() - s->polled_ns >= LOST_NS;
+}
+
 static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	const struct sigio *s = loop->mech;
+	if ((s->writers || s->foreign) && (timeout_ns < 0 || timeout_ns > LOST_NS)) timeout_ns = LOST_NS;
 	struct timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
-	bool lost = (s->writers || s->foreign) && (timeout_ns < 0 || timeout_ns > LOST_NS);
-	if (lost) limit = (struct timespec){.tv_nsec = LOST_NS};
-	const struct timespec *wait = timeout_ns < 0 && !lost ? NULL : &limit;
-	for (int i = 0; i < EVENTS_PER_WAIT; i++) {
+	const struct timespec *wait = timeout_ns < 0 ? NULL : &limit;
+	int signals = 0;
+	for (; signals < EVENTS_PER_WAIT; signals++) {
 		siginfo_t info;
 		int signal = sigtimedwait(&s->signals, &info, wait);
-		if (signal == -1 && errno == EAGAIN && lost && i == 0) return poll_all(loop);
-		if (signal == -1) return errno == EAGAIN || errno == EINTR ? 0 : -1;
+		if (signal == -1 && errno == EAGAIN) break;
+		if (signal == -1) return errno == EINTR ? 0 : -1;
 		/* the queue was full; SIGIO has a lower number than the event signal, and so comes first */
 		if (signal == SIGIO) {
 			if (poll_all(loop) == -1) return -1;
@@ -157,7 +164,8 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 		limit = (struct timespec){0};
 		wait = &limit;
 	}
-	return 1;
+	if (is_due(s) && poll_all(loop) == -1) return -1;
+	return signals == EVENTS_PER_WAIT;
 }
 
 const struct io_mechanism io_sigio = {

@@ -1042,10 +1042,54 @@ static void a_loop_that_is_busy_leaves_connections_to_those_that_share_the_socke
 	io_close(loop, fd);
 }
 
-static int64_t clock_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+static int64_t clock_ms(void) { return io_read_clock() / 1000000; }
+
+/* Has the mechanism watch the socket, and accepts nothing. */
+static void *accept_none(void *argument) {
+	struct sharer *s = argument;
+	io_loop *own = io_loop_new();
+	io_fd(own, s->fd, own);
+	io_wantread(own, s->fd);
+	(void)io_accept(own, s->fd, NULL, NULL);
+	io_dontwantread(own, s->fd);
+	atomic_store(&s->loop, own);
+	while (!atomic_load(&done) && io_wait(own, LONG_MS) == 0) {}
+	return own;
+}
+
+/* For SIGIO: the other loop alone is told of connections, and there is always a signal. */
+static void a_loop_without_rest_hears_of_connections_to_a_socket_that_it_shares(void **state) {
+	(void)state;
+	struct sockaddr_in address;
+	int fd = listener(&address), client = socket(AF_INET, SOCK_STREAM, 0);
+	struct sharer sharer = {.fd = dup(fd)};
+	pthread_t thread;
+	void *own;
+	int accepted_fd = -1;
+	atomic_store(&done, false);
+	assert_int_equal(pthread_create(&thread, NULL, accept_none, &sharer), 0);
+	while (!atomic_load(&sharer.loop)) usleep(1000);
+	assert_int_equal(io_wait(loop, 0), 0); /* the signals of tests before, which may be of this number */
+	assert_int_equal(io_fd(loop, fd, &cookie), 0);
+	assert_int_equal(io_wantread(loop, fd), 0);
+	assert_int_equal(io_accept(loop, fd, NULL, NULL), -1);
+	assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof address), 0);
+	for (int64_t until_ms = clock_ms() + LONG_MS; accepted_fd == -1 && clock_ms() < until_ms;) {
+		drain(mine);
+		say(peer, "x");
+		assert_int_equal(io_wait(loop, LONG_MS), 0);
+		for (int got; (got = io_canread(loop)) != -1;)
+			if (got == fd) accepted_fd = io_accept(loop, fd, NULL, NULL);
+	}
+	assert_int_not_equal(accepted_fd, -1);
+	close(accepted_fd);
+	atomic_store(&done, true);
+	io_wake(sharer.loop);
+	assert_int_equal(pthread_join(thread, &own), 0);
+	io_loop_free(own);
+	close(sharer.fd);
+	close(client);
+	io_close(loop, fd);
 }
 
 static void a_listening_socket_that_is_closed_is_not_heard_of_though_others_have_it(void **state) {
@@ -1124,6 +1168,7 @@ int main(void) {
 		cmocka_unit_test(loops_of_several_threads_do_not_disturb_each_other),
 		cmocka_unit_test(a_listening_socket_may_be_shared_by_loops),
 		IN_LOOP(a_loop_that_is_busy_leaves_connections_to_those_that_share_the_socket),
+		IN_LOOP(a_loop_without_rest_hears_of_connections_to_a_socket_that_it_shares),
 		IN_LOOP(a_listening_socket_that_is_closed_is_not_heard_of_though_others_have_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
