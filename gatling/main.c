@@ -292,7 +292,7 @@ int main(int argc, char **argv) {
 	if (!serves) error_log_stop(&p.error_log);
 	if (root != -1 && !serves) _exit(1); /* workers that have started still run */
 	const struct supervisor supervisor = {.terminal = terminal,
-										  .shares_sockets = options.take_over || p.sockets.activated,
+										  .shares_sockets = options.take_over || p.status || p.sockets.activated,
 										  .drain_delay_s = options.drain_delay_s,
 										  .drain_whole = options.drain_whole,
 										  .workers = p.workers,

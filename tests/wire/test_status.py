@@ -53,6 +53,19 @@ def test_requests_and_answers_are_counted_one_by_one(shown):
     assert eventually(lambda: sum(total(shown)["connections"].values()) == 0)
 
 
+def test_when_a_worker_fails_no_socket_of_it_is_left_that_takes_connections(first_build, root, place):
+    """The status page looks at the sockets of all workers; so all end, and a second server may have the port."""
+    tracer = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=epoll_wait", "-e", "inject=epoll_wait:error=EINVAL:when=50"]
+    server = Server(first_build, root, "-j", "2", "--status", f"unix:{place / 'status'}", tracer=tracer)
+    try:
+        with server.connect() as c, pytest.raises((AssertionError, ConnectionError)):
+            while True:
+                c.get("/a.txt")
+    finally:
+        server.wait(1)
+    assert "epoll failed: Invalid argument" in server.errors[-1]
+
+
 def test_a_worker_keeps_its_part_of_the_files_that_the_cache_may_have(build, root, place):
     for n in range(40):
         root.write(f"{n}.bin", bytes([n]) * 50_000)
