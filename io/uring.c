@@ -139,8 +139,11 @@ static int arm(struct uring *u, int fd, struct descriptor *d, enum purpose purpo
 		io_uring_prep_recv_multishot(e, fd, NULL, 0, 0);
 		e->flags |= IOSQE_BUFFER_SELECT;
 		e->buf_group = BUFFER_GROUP;
+	} else if (purpose == POLL_WRITE) {
+		/* not for one event: that would be the end of what the peer sends, though there is no room */
+		io_uring_prep_poll_multishot(e, fd, EPOLLOUT | EPOLLET);
 	} else {
-		io_uring_prep_poll_add(e, fd, purpose == POLL_READ ? EPOLLIN | EPOLLRDHUP : EPOLLOUT);
+		io_uring_prep_poll_add(e, fd, EPOLLIN | EPOLLRDHUP);
 	}
 	e->user_data = name_of(fd, d, purpose);
 	d->armed |= (uint8_t)(1 << purpose);

@@ -299,6 +299,15 @@ static void room_in_a_full_socket_is_reported(void **state) {
 	}
 }
 
+static void room_is_reported_though_the_peer_sends_no_more(void **state) {
+	(void)state;
+	fill(mine);
+	assert_int_equal(shutdown(peer, SHUT_WR), 0);
+	wait_for_room(mine);
+	swallow(peer);
+	assert_writable(mine);
+}
+
 static void both_directions_are_reported_side_by_side(void **state) {
 	(void)state;
 	fill(mine);
@@ -1134,6 +1143,7 @@ int main(void) {
 		IN_LOOP(a_pipe_is_as_good_as_a_socket),
 		IN_LOOP(a_pipe_may_be_written_to_and_says_when_its_reader_is_gone),
 		IN_LOOP(room_in_a_full_socket_is_reported),
+		IN_LOOP(room_is_reported_though_the_peer_sends_no_more),
 		IN_LOOP(both_directions_are_reported_side_by_side),
 		IN_LOOP(what_is_ready_and_not_wanted_any_more_does_not_end_waiting),
 		IN_LOOP(a_socket_that_a_file_has_filled_is_not_ready),
