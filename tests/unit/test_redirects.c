@@ -147,6 +147,18 @@ static void a_long_query_is_not_searched_for_each_rule(void **state) {
 	if (all > 200 * (one + CLOCKS_PER_SEC / 10000)) fail_msg("%d times as long", (int)(all / (one + 1)));
 }
 
+static void a_long_segment_is_not_compared_octet_by_octet(void **state) {
+	(void)state;
+	enum { RULES = 1000, PATH = 8000 };
+	char text[RULES * 32], url[PATH], *at = text;
+	for (int i = 0; i < RULES; i++) at += sprintf(at, "/:a/about/:b%d /%d\n", i, i);
+	memset(url, 'x', sizeof url);
+	url[0] = '/';
+	memcpy(url + PATH - 8, "/abou/x", 8);
+	const clock_t one = time_of("/:a/about/:b /1\n", url), all = time_of(text, url);
+	if (all > 200 * (one + CLOCKS_PER_SEC / 10000)) fail_msg("%d times as long", (int)(all / (one + 1)));
+}
+
 static void where_there_is_a_file_forced_rules_alone_count(void **state) {
 	(void)state;
 	struct redirect_rules *rules = redirects_of("/a /1\n/a /2 302!\n/app/ /app/index.html 200!\n/* /index.html 200\n");
@@ -555,6 +567,7 @@ int main(void) {
 		cmocka_unit_test(the_first_rule_that_matches_counts),
 		cmocka_unit_test(a_parameter_is_the_same_however_it_is_written),
 		cmocka_unit_test(a_long_query_is_not_searched_for_each_rule),
+		cmocka_unit_test(a_long_segment_is_not_compared_octet_by_octet),
 		cmocka_unit_test(where_there_is_a_file_forced_rules_alone_count),
 		cmocka_unit_test(it_is_known_whether_a_rule_may_come_before_a_file),
 		cmocka_unit_test(a_query_is_passed_on_if_the_target_has_none),

@@ -231,14 +231,24 @@ static inline bool text_comes(const struct view *v, size_t behind, struct slice 
 	return text.length <= v->left.length - behind && memcmp(octets(v, behind, text.length), text.at, text.length) == 0;
 }
 
+/* Returns how many octets are left of the segment. */
+static size_t segment_length(const struct view *v) {
+	size_t length = 0;
+	if (!v->backwards) return slice_until(v->left, v->separator);
+	while (length < v->left.length && *octets(v, length, 1) != v->separator) length++;
+	return length;
+}
+
 /* Returns how many octets a name matches: those before the next text, or all that are left if there is none. Returns 0
  * if its segment ends before that, so that it does not match. */
 static size_t name_length(const struct view *v, const struct slice *next) {
-	for (size_t length = 0; length < v->left.length; length++) {
-		if (length && next && text_comes(v, length, *next)) return length;
-		if (*octets(v, length, 1) == v->separator) return 0;
-	}
-	return next ? 0 : v->left.length;
+	const size_t segment = segment_length(v);
+	if (!segment || !next) return segment == v->left.length ? segment : 0;
+	/* where a separator comes next, a long segment is not compared octet by octet */
+	const bool ends = next->at[v->backwards ? next->length - 1 : 0] == v->separator;
+	for (size_t length = ends ? segment : 1; length <= segment; length++)
+		if (text_comes(v, length, *next)) return length;
+	return 0;
 }
 
 /* Matches tokens with the start of the view, or with its end if it is backwards, and takes that off. Returns whether
