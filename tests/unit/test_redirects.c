@@ -304,6 +304,17 @@ static void a_target_that_does_not_fit_is_passed_over(void **state) {
 	redirect_rules_free(rules);
 }
 
+static void a_redirect_goes_without_a_query_that_does_not_fit(void **state) {
+	(void)state;
+	struct redirect_rules *rules = redirects_of("/a https://e.com/login 302!");
+	char url[REDIRECT_TARGET_MAX / 3 + 4];
+	memset(url, '"', sizeof url); /* three octets each in a target */
+	memcpy(url, "/a?", 3);
+	url[sizeof url - 1] = '\0';
+	assert_string_equal(redirect(rules, NULL, url, true), "302! https://e.com/login");
+	redirect_rules_free(rules);
+}
+
 static void of_redirects_what_is_wrong_is_left_out_and_the_rest_stays(void **state) {
 	(void)state;
 	struct told told = nothing_told;
@@ -576,6 +587,7 @@ int main(void) {
 		cmocka_unit_test(a_local_target_never_becomes_another_host),
 		cmocka_unit_test(a_redirect_to_where_the_client_is_is_passed_over),
 		cmocka_unit_test(a_target_that_does_not_fit_is_passed_over),
+		cmocka_unit_test(a_redirect_goes_without_a_query_that_does_not_fit),
 		cmocka_unit_test(of_redirects_what_is_wrong_is_left_out_and_the_rest_stays),
 		cmocka_unit_test(redirect_lines_end_as_those_of_headers_do),
 		cmocka_unit_test(a_mistake_in_redirects_is_told_with_its_line),

@@ -113,13 +113,17 @@ static bool leads_to_itself(const struct redirect_match *match, const struct red
 static bool fill_in(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
 					struct slice *target) {
 	const struct redirect_rule *rule = match->rule;
-	const struct redirect_filling filling = {.target = rule->target,
-											 .query = rule->parameters ? (struct slice){0} : request->query,
-											 .path_only = !is_redirect(rule) && !rule->upstream,
-											 .find = find_value,
-											 .context = match};
-	return redirect_target_fill(&filling, buffer, target) &&
-		   !(is_redirect(rule) && leads_to_itself(match, request, *target));
+	struct redirect_filling filling = {.target = rule->target,
+									   .query = rule->parameters ? (struct slice){0} : request->query,
+									   .path_only = !is_redirect(rule) && !rule->upstream,
+									   .find = find_value,
+									   .context = match};
+	bool filled = redirect_target_fill(&filling, buffer, target);
+	if (!filled && is_redirect(rule)) { /* a client cannot have it passed over by a long query */
+		filling.query = (struct slice){0};
+		filled = redirect_target_fill(&filling, buffer, target);
+	}
+	return filled && !(is_redirect(rule) && leads_to_itself(match, request, *target));
 }
 
 /* Returns how many bytes of the path, within `reach`, name a script that the rule is for, or 0. Not inline, to keep the

@@ -24,7 +24,8 @@
  *
  * Conditions cannot be evaluated, so a rule that has one is ignored.
  *
- * A redirect, or a URL, gets the query of the request if the rule has no parameters and `to` has no query. A rule is
+ * A redirect, or a URL, gets the query of the request if the rule has no parameters and `to` has no query; a redirect
+ * only if that fits. A rule is
  * skipped if it would redirect to the path and host of the request; if it has parameters, only if its target has them,
  * too.
  *
