@@ -149,7 +149,7 @@ static void a_long_query_is_not_searched_for_each_rule(void **state) {
 
 static void a_long_segment_is_not_compared_octet_by_octet(void **state) {
 	(void)state;
-	enum { RULES = 1000, PATH = 8000 };
+	enum { RULES = 1000, PATH = 2000 };
 	char text[RULES * 32], url[PATH], *at = text;
 	for (int i = 0; i < RULES; i++) at += sprintf(at, "/:a/about/:b%d /%d\n", i, i);
 	memset(url, 'x', sizeof url);
@@ -312,6 +312,17 @@ static void a_redirect_goes_without_a_query_that_does_not_fit(void **state) {
 	memcpy(url, "/a?", 3);
 	url[sizeof url - 1] = '\0';
 	assert_string_equal(redirect(rules, NULL, url, true), "302! https://e.com/login");
+	redirect_rules_free(rules);
+}
+
+static void a_forced_rule_that_cannot_be_filled_in_refuses(void **state) {
+	(void)state;
+	struct redirect_rules *rules = redirects_of("/a/* /longer/:splat 200!\n/* /y 200");
+	char path[REDIRECT_TARGET_MAX + 1];
+	memset(path, 'a', sizeof path);
+	memcpy(path, "/a/", 3);
+	path[REDIRECT_TARGET_MAX] = '\0';
+	assert_string_equal(redirect(rules, NULL, path, true), "503! ");
 	redirect_rules_free(rules);
 }
 
@@ -588,6 +599,7 @@ int main(void) {
 		cmocka_unit_test(a_redirect_to_where_the_client_is_is_passed_over),
 		cmocka_unit_test(a_target_that_does_not_fit_is_passed_over),
 		cmocka_unit_test(a_redirect_goes_without_a_query_that_does_not_fit),
+		cmocka_unit_test(a_forced_rule_that_cannot_be_filled_in_refuses),
 		cmocka_unit_test(of_redirects_what_is_wrong_is_left_out_and_the_rest_stays),
 		cmocka_unit_test(redirect_lines_end_as_those_of_headers_do),
 		cmocka_unit_test(a_mistake_in_redirects_is_told_with_its_line),

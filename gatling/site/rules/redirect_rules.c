@@ -98,18 +98,19 @@ static bool follow(struct slice target, struct slice host, char *decoded, struct
 	return true;
 }
 
-/* Returns whether a redirect to the target would be answered by the same rule, for the same path and host. */
+/* Returns whether the target is a redirect that the same rule would answer, for the same path and host. */
 static bool leads_to_itself(const struct redirect_match *match, const struct redirect_request *request,
 							struct slice target) {
 	char decoded[1 + REDIRECT_TARGET_MAX];
 	struct slice values[REDIRECT_PARAMETERS_MAX];
 	struct redirect_request next;
-	return follow(target, request->host, decoded, &next) && slice_equal(next.path, request->path) &&
+	return is_redirect(match->rule) && follow(target, request->host, decoded, &next) &&
+		   slice_equal(next.path, request->path) &&
 		   (next.host.at == request->host.at || redirect_target_same_host(next.host, request->host)) &&
 		   match_parameters(match->rule, next.query, values);
 }
 
-/* Writes the target of the rule that has matched. Returns false if the rule does not apply after all. */
+/* Writes the target of the rule that has matched. Returns false if it does not fit, or would have no valid host. */
 static bool fill_in(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
 					struct slice *target) {
 	const struct redirect_rule *rule = match->rule;
@@ -118,12 +119,9 @@ static bool fill_in(const struct redirect_match *match, const struct redirect_re
 									   .path_only = !is_redirect(rule) && !rule->upstream,
 									   .find = find_value,
 									   .context = match};
-	bool filled = redirect_target_fill(&filling, buffer, target);
-	if (!filled && is_redirect(rule)) { /* a client cannot have it passed over by a long query */
-		filling.query = (struct slice){0};
-		filled = redirect_target_fill(&filling, buffer, target);
-	}
-	return filled && !(is_redirect(rule) && leads_to_itself(match, request, *target));
+	if (redirect_target_fill(&filling, buffer, target)) return true;
+	filling.query = (struct slice){0};
+	return is_redirect(rule) && redirect_target_fill(&filling, buffer, target);
 }
 
 /* Returns how many bytes of the path, within `reach`, name a script that the rule is for, or 0. Not inline, to keep the
@@ -196,7 +194,9 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		work += request->query.length;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
 		work += WORK_FILLING * (request->path.length + request->query.length);
-		if (!fill_in(&match, request, buffer, &result->target)) continue;
+		const bool filled = fill_in(&match, request, buffer, &result->target);
+		if (!filled && rule->forced) break;
+		if (!filled || leads_to_itself(&match, request, result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
 		result->upstream = rule->upstream;
@@ -206,7 +206,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->extension = rule->extension;
 		return true;
 	}
-	/* a rule that was not compared may protect something */
+	/* a rule that was not compared, or could not be filled in, may protect something */
 	if (i < r->rules) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
 	return i < r->rules;
 }
@@ -221,7 +221,7 @@ __attribute__((noinline)) static bool applies(const struct redirect_match *match
 											  const struct redirect_request *request) {
 	char buffer[REDIRECT_TARGET_MAX];
 	struct slice target;
-	return fill_in(match, request, buffer, &target);
+	return fill_in(match, request, buffer, &target) && !leads_to_itself(match, request, target);
 }
 
 /* Returns the index of the literal redirect that applies to the target of a literal redirect `from`, or NO_RULE if
@@ -233,7 +233,8 @@ static int successor(struct redirect_rules *r, const struct redirect_rule *from)
 	struct redirect_request here = {.host = pattern_host(&from->pattern)}, next;
 	struct slice target;
 	if (!is_literal(from) || !is_redirect(from)) return NO_RULE;
-	if (!fill_in(&match, &here, buffer, &target) || !follow(target, here.host, decoded, &next)) return NO_RULE;
+	if (!fill_in(&match, &here, buffer, &target) || leads_to_itself(&match, &here, target)) return NO_RULE;
+	if (!follow(target, here.host, decoded, &next)) return NO_RULE;
 	pattern_subject(&subject, next.host, next.path, PATTERN_LOOSE);
 	bool there = next.host.at == here.host.at && r->report->there && r->report->there(r->report, next.path);
 	for (unsigned i = 0; i < r->rules && r->work <= CIRCLES_WORK_MAX; i++) {

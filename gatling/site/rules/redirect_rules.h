@@ -25,9 +25,8 @@
  * Conditions cannot be evaluated, so a rule that has one is ignored.
  *
  * A redirect, or a URL, gets the query of the request if the rule has no parameters and `to` has no query; a redirect
- * only if that fits. A rule is
- * skipped if it would redirect to the path and host of the request; if it has parameters, only if its target has them,
- * too.
+ * only if it fits. A rule is skipped if it would redirect to the path and host of the request; if it has parameters,
+ * only if its target has them, too.
  *
  * A redirect from one path to another that closes a circle with those above it is ignored, unless a file is sent for
  * one of these paths when the rules are read. Rules with a host and rules without are not considered together. */
@@ -83,8 +82,8 @@ bool redirect_rules_forced(const struct redirect_rules *rules);
 
 /* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a
  * file) for the first forced one. Skips a rule whose target does not fit into the buffer (REDIRECT_TARGET_MAX bytes) or
- * would have no valid host. If comparing a long path or query with all rules would take too long, the result is
- * `refused`. */
+ * would have no valid host, unless it is forced: then the result is `refused`, since the rule may protect a file. So it
+ * is if comparing a long path or query with all rules would take too long. */
 bool redirect_rules_match(const struct redirect_rules *rules, const struct redirect_request *request, bool forced_only,
 						  char *buffer, struct redirect *result);
 
