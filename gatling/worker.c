@@ -245,8 +245,11 @@ static void run_writable(struct worker *w, struct conn *c) {
 	shed_over_budget(&w->context); /* requests that waited for the output are read there */
 }
 
-static void run_upstream(struct worker *w, struct upstream_link *link, void (*run)(struct passage *passage),
-						 void (*run_idle)(struct upstreams *upstreams, struct upstream_link *link)) {
+/* This and other functions here are not inline, since that would make a turn of the loop take more instructions for
+ * connections that do not need them. */
+__attribute__((noinline)) static void run_upstream(struct worker *w, struct upstream_link *link,
+												   void (*run)(struct passage *passage),
+												   void (*run_idle)(struct upstreams *, struct upstream_link *)) {
 	const uint64_t network = link->passage ? link->network : 0;
 	const int64_t begun_ns = network && fair_samples(&w->fair) ? io_read_clock() : 0;
 	if (link->passage) run(link->passage);
@@ -260,9 +263,12 @@ static bool waits(struct worker *w, const void *conn) {
 	return fair_waits(&w->fair, conn_peer(conn), io_now(w->context.loop));
 }
 
-/* The same of the client whose response comes. */
-static bool response_waits(const struct worker *w, const struct upstream_link *link) {
-	return link->passage && w->fair.waiting && fair_has(&w->fair, link->network);
+/* Reads from an upstream, unless the client of its response has to wait for others, which it may. */
+__attribute__((noinline)) static void upstream_readable(struct worker *w, struct upstream_link *link, int fd,
+														bool may_wait) {
+	const bool waits = may_wait && link->passage && w->fair.waiting && fair_has(&w->fair, link->network);
+	if (!waits || !io_postpone_read(w->context.loop, fd))
+		run_upstream(w, link, passage_readable, upstreams_idle_readable);
 }
 
 static void readable(struct worker *w, int fd) {
@@ -275,10 +281,7 @@ static void readable(struct worker *w, int fd) {
 		break;
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
-	case COOKIE_UPSTREAM:
-		if (response_waits(w, cookie) && io_postpone_read(w->context.loop, fd)) break;
-		run_upstream(w, cookie, passage_readable, upstreams_idle_readable);
-		break;
+	case COOKIE_UPSTREAM: upstream_readable(w, cookie, fd, true); break;
 	}
 }
 
@@ -298,7 +301,7 @@ static void run_postponed(struct worker *w) {
 	for (int fd = io_postponed_read(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_read(loop) : -1) {
 		void *cookie = io_cookie(loop, fd);
 		if (!until_ns) until_ns = io_read_clock() + turn_ns;
-		if (cookie_kind(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, passage_readable, upstreams_idle_readable);
+		if (cookie_kind(cookie) == COOKIE_UPSTREAM) upstream_readable(w, cookie, fd, false);
 		else run_readable(w, cookie);
 	}
 	until_ns = 0;
@@ -309,7 +312,7 @@ static void run_postponed(struct worker *w) {
 	w->context.read_most = CONN_SCRATCH;
 }
 
-static void timed_out(struct worker *w, int fd) {
+__attribute__((noinline)) static void timed_out(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	if (cookie_kind(cookie) == COOKIE_LISTENER) accept_resume(&w->acceptor);
 	else if (cookie_kind(cookie) == COOKIE_UPSTREAM)
@@ -320,11 +323,24 @@ static void timed_out(struct worker *w, int fd) {
 /* Returns the shorter of two times; -1 stands for no limit. */
 static int sooner(int one, int other) { return one == -1 || (other != -1 && other < one) ? other : one; }
 
-static int wait_limit(struct worker *w) {
-	int64_t now = io_now(w->context.loop);
-	int limit = sooner(w->log ? log_due(w->log, now) : -1, site_context_due(&w->context.site, now));
-	limit = sooner(limit, min_rate_due(&w->context));
-	limit = sooner(limit, accept_due(&w->acceptor));
+/* Does the work that is due from time to time. Returns how many milliseconds the loop may wait; -1: no limit. */
+static int do_due_work(struct worker *w) {
+	const int64_t now = io_now(w->context.loop);
+	int log = w->log ? log_due(w->log, now) : -1, site = site_context_due(&w->context.site, now);
+	int rate = min_rate_due(&w->context);
+	if (log == 0) {
+		log_flush(w->log, now);
+		log = log_due(w->log, now);
+	}
+	if (site == 0) {
+		site_context_tidy(&w->context.site, now);
+		site = site_context_due(&w->context.site, now);
+	}
+	if (rate == 0) {
+		min_rate_enforce(&w->context);
+		rate = min_rate_due(&w->context);
+	}
+	int limit = sooner(sooner(log, site), sooner(rate, accept_due(&w->acceptor)));
 	if (w->shown) limit = sooner(limit, PUBLISH_MS);
 	if (w->context.draining && w->drain_until_ms)
 		limit = sooner(limit, w->drain_until_ms > now ? (int)(w->drain_until_ms - now) : 0);
@@ -338,7 +354,7 @@ static bool ended(const struct worker *w) {
 }
 
 static int run_turn(struct worker *w) {
-	if (io_wait(w->context.loop, wait_limit(w)) == -1) return -1;
+	if (io_wait(w->context.loop, do_due_work(w)) == -1) return -1;
 	update_dates(w);
 	w->context.handshakes = 0;
 	if (io_woken(w->context.loop)) site_context_collect(&w->context.site);
@@ -354,10 +370,6 @@ static int run_turn(struct worker *w) {
 	gauge_set(COUNT_SENT, w->context.sent);
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
 	release_memory(w);
-	if (min_rate_due(&w->context) == 0) min_rate_enforce(&w->context);
-	if (w->log && log_due(w->log, io_now(w->context.loop)) == 0) log_flush(w->log, io_now(w->context.loop));
-	if (site_context_due(&w->context.site, io_now(w->context.loop)) == 0)
-		site_context_tidy(&w->context.site, io_now(w->context.loop));
 	return 0;
 }
 
