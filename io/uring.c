@@ -140,7 +140,7 @@ static int arm(struct uring *u, int fd, struct descriptor *d, enum purpose purpo
 		e->flags |= IOSQE_BUFFER_SELECT;
 		e->buf_group = BUFFER_GROUP;
 	} else if (purpose == POLL_WRITE) {
-		/* not for one event: that would be the end of what the peer sends, though there is no room */
+		/* a poll for one event would also end with EPOLLRDHUP, which the kernel adds, although there is no room */
 		io_uring_prep_poll_multishot(e, fd, EPOLLOUT | EPOLLET);
 	} else {
 		io_uring_prep_poll_add(e, fd, EPOLLIN | EPOLLRDHUP);

@@ -288,15 +288,15 @@ static bool take_hash(const char *hash, char *out) {
 	return true;
 }
 
-/* Returns whether the number behind a text in the setting, if that is in it, is above `most`. */
+/* Returns whether the setting contains `before`, followed by a number above `most`. */
 static bool number_exceeds(const char *setting, const char *before, unsigned long most) {
 	const char *at = strstr(setting, before);
 	return at && strtoul(at + strlen(before), NULL, 10) > most;
 }
 
-/* yescrypt and scrypt have the logarithm of N as a character, and r as another, both in the order of ASCII. Of further
- * parameters crypt_gensalt(3) writes none. */
-bool platform_crypt_is_dear(const char *s) {
+/* In settings of yescrypt and scrypt, log2(N) is one character and r another, in the order of ASCII. Settings with
+ * further parameters, which crypt_gensalt(3) does not write, count as slow. */
+bool platform_crypt_is_slow(const char *s) {
 	enum { BCRYPT_MAX = 17 /* htpasswd(1) makes no other */, ROUNDS_MAX = 10 * 1000 * 1000 };
 	const char *yescrypt = strncmp(s, "$y$", 3) == 0 ? s + 3 : strncmp(s, "$gy$", 4) == 0 ? s + 4 : NULL;
 	if (yescrypt) return strcspn(yescrypt, "$") != strlen("j9T") || yescrypt[1] > 'F' || yescrypt[2] > 'T';

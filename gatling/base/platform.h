@@ -97,7 +97,7 @@ bool platform_crypt(const char *password, const char *setting, char *out);
 
 /* Returns whether platform_crypt() would take longer than some seconds, or more than 1 GiB: otherwise whoever may write
  * a hash could keep a thread busy for days. */
-bool platform_crypt_is_dear(const char *setting);
+bool platform_crypt_is_slow(const char *setting);
 
 /* Sysctls of TCP that matter under load (Linux, tcp(7)); -1: the system does not have it, or does not tell. */
 struct platform_tcp {

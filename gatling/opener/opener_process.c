@@ -201,7 +201,7 @@ void opener_serve(struct opener *o, bool sandbox) {
 		connects |= o->place[i].rule == OPENER_SOCKETS;
 	}
 	keep[kept++] = o->channel;
-	io_close_others(keep, kept); /* as long as the channel of another such process is open here, that does not end */
+	io_close_others(keep, kept); /* another such process does not end while its channel is open here */
 	sandbox_enter_opener(sandbox, connects);
 	while (opener_receive(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
 	_exit(0); /* the server has ended */

@@ -297,7 +297,7 @@ static void settle_acme(struct options *o) {
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void options_parse(struct options *o, int argc, char **argv) {
-	const uint64_t memory = platform_memory() / BUDGET_MACHINE; /* for connections, and at most for each cache */
+	const uint64_t memory = platform_memory() / BUDGET_MACHINE; /* for connections; also the most for each cache */
 	int listings = -1;                                          /* not given */
 	const char *root = NULL;
 	*o = (struct options){.root = ".",

@@ -121,7 +121,7 @@ static const char *check_user(struct slice line) {
 	if (!is_hash(hash) || hash.length >= sizeof text)
 		return "this is no hash of crypt(3) (htpasswd -B makes one), so access is denied";
 	*text_copy(text, hash) = '\0';
-	return platform_crypt_is_dear(text) ? "this hash takes too long to check, so access is denied" : NULL;
+	return platform_crypt_is_slow(text) ? "this hash takes too long to check, so access is denied" : NULL;
 }
 
 /* Takes lines off the front, counting them in *number, until one is neither empty nor a comment. Returns false at the
@@ -413,7 +413,8 @@ static void password_checked(struct job *job) {
 	start_next(auth);
 }
 
-/* Finds the hash of a user, or if there is none of that name, of the first. Returns whether it is that of the user. */
+/* Finds the hash of a user; for an unknown user that of the first one, so that checking it takes as long. Returns
+ * whether the user is known. */
 static bool find_hash(const struct realm *realm, struct slice user, struct slice *hash) {
 	struct slice rest = realm->users, line;
 	unsigned number = 0;

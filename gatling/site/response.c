@@ -13,7 +13,7 @@
 
 enum {
 	PART_HEAD_ROOM = 256, /* bytes of the head of a part of multipart/byteranges, without its media type */
-	FILE_COPIED = 2048    /* bytes of a file that are read at once: to send them from there takes four calls */
+	FILE_COPIED = 2048    /* bytes; so few are read into the batch: sending them from the file takes four calls */
 };
 
 const struct slice response_allow = SLICE("GET, HEAD, OPTIONS");

@@ -279,7 +279,8 @@ static const struct cached_set *set_of(struct header_rules *r, unsigned rules) {
 		fields += r->rule[r->matched[i]].fields;
 		values += r->rule[r->matched[i]].values;
 	}
-	if (fields > HEADER_SET_FIELDS_MAX) return too_much(r, &r->rule[r->matched[rules - 1]]); /* it takes the square */
+	/* joining them takes the square of their number */
+	if (fields > HEADER_SET_FIELDS_MAX) return too_much(r, &r->rule[r->matched[rules - 1]]);
 	size_t size = set_size(rules, fields, values);
 	bool fits = r->cached_bytes - other + size <= HEADER_SETS_BYTES_MAX;
 	if (fits && (s = malloc(size))) {

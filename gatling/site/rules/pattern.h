@@ -90,7 +90,7 @@ void pattern_subject(struct pattern_subject *subject, struct slice authority, st
 bool pattern_match_parts(const struct pattern *pattern, const struct pattern_subject *subject,
 						 struct pattern_captures *captures);
 
-/* Returns whether the pattern may match, which takes no time. */
+/* Returns whether the pattern may match, by a quick test. */
 static inline bool pattern_may_match(const struct pattern *pattern, const struct pattern_subject *subject) {
 	return (subject->key[pattern->literal] & pattern->mask) == pattern->key;
 }

@@ -15,7 +15,7 @@ enum {
 struct rules_error {
 	unsigned line;      /* the first is 1; 0: the mistake is not in a line, and the file gives no rules */
 	struct slice whole; /* that line, trimmed; refers to the text that is read */
-	bool last;          /* the lines below it are ignored, too, and not reported */
+	bool last;          /* the lines below it are ignored, too, without a report */
 	char text[RULES_ERROR_MAX];
 };
 
@@ -35,7 +35,7 @@ struct rules_report {
  * wrote. Returns false. */
 bool rules_fail(struct rules_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Fills in the error that a file has more than `most` things, with which it ends. Returns false. */
+/* Fills in the error that a file has more than `most` things; the rest of the file is ignored. Returns false. */
 bool rules_full(struct rules_error *error, int most, const char *things);
 
 /* Fills in the error that there is no memory, with line 0. Returns false. */
