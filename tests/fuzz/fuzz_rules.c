@@ -131,7 +131,10 @@ static void check_redirects(struct slice text, const struct redirect_request *re
 	struct redirect_rules *rules = redirect_rules_parse(text, &told.report);
 	require(rules || told.count);
 	if (!rules) return;
-	if (redirect_rules_match(rules, request, false, buffer, &result)) {
+	const bool matched = redirect_rules_match(rules, request, false, buffer, &result);
+	if (matched && result.refused && result.status == 503) {
+		require(result.forced);
+	} else if (matched) {
 		const char *at = result.target.at;
 		size_t n = result.target.length;
 		require(n > 0 && n <= REDIRECT_TARGET_MAX);

@@ -315,7 +315,7 @@ static void a_redirect_goes_without_a_query_that_does_not_fit(void **state) {
 	redirect_rules_free(rules);
 }
 
-static void a_forced_rule_that_cannot_be_filled_in_refuses(void **state) {
+static void a_forced_rule_whose_target_does_not_fit_refuses(void **state) {
 	(void)state;
 	struct redirect_rules *rules = redirects_of("/a/* /longer/:splat 200!\n/* /y 200");
 	char path[REDIRECT_TARGET_MAX + 1];
@@ -599,7 +599,7 @@ int main(void) {
 		cmocka_unit_test(a_redirect_to_where_the_client_is_is_passed_over),
 		cmocka_unit_test(a_target_that_does_not_fit_is_passed_over),
 		cmocka_unit_test(a_redirect_goes_without_a_query_that_does_not_fit),
-		cmocka_unit_test(a_forced_rule_that_cannot_be_filled_in_refuses),
+		cmocka_unit_test(a_forced_rule_whose_target_does_not_fit_refuses),
 		cmocka_unit_test(of_redirects_what_is_wrong_is_left_out_and_the_rest_stays),
 		cmocka_unit_test(redirect_lines_end_as_those_of_headers_do),
 		cmocka_unit_test(a_mistake_in_redirects_is_told_with_its_line),

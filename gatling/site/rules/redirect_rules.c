@@ -110,18 +110,19 @@ static bool leads_to_itself(const struct redirect_match *match, const struct red
 		   match_parameters(match->rule, next.query, values);
 }
 
-/* Writes the target of the rule that has matched. Returns false if it does not fit, or would have no valid host. */
-static bool fill_in(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
-					struct slice *target) {
+/* Writes the target of the rule that has matched. A redirect goes without a query that does not fit. */
+static enum redirect_filled fill_in(const struct redirect_match *match, const struct redirect_request *request,
+									char *buffer, struct slice *target) {
 	const struct redirect_rule *rule = match->rule;
 	struct redirect_filling filling = {.target = rule->target,
 									   .query = rule->parameters ? (struct slice){0} : request->query,
 									   .path_only = !is_redirect(rule) && !rule->upstream,
 									   .find = find_value,
 									   .context = match};
-	if (redirect_target_fill(&filling, buffer, target)) return true;
+	const enum redirect_filled filled = redirect_target_fill(&filling, buffer, target);
+	if (filled != REDIRECT_TOO_LONG || !is_redirect(rule)) return filled;
 	filling.query = (struct slice){0};
-	return is_redirect(rule) && redirect_target_fill(&filling, buffer, target);
+	return redirect_target_fill(&filling, buffer, target);
 }
 
 /* Returns how many bytes of the path, within `reach`, name a script that the rule is for, or 0. Not inline, to keep the
@@ -194,9 +195,9 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		work += request->query.length;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
 		work += WORK_FILLING * (request->path.length + request->query.length);
-		const bool filled = fill_in(&match, request, buffer, &result->target);
-		if (!filled && rule->forced) break;
-		if (!filled || leads_to_itself(&match, request, result->target)) continue;
+		const enum redirect_filled filled = fill_in(&match, request, buffer, &result->target);
+		if (filled == REDIRECT_TOO_LONG && rule->forced) break;
+		if (filled != REDIRECT_FILLED || leads_to_itself(&match, request, result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
 		result->upstream = rule->upstream;
@@ -206,7 +207,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->extension = rule->extension;
 		return true;
 	}
-	/* a rule that was not compared, or could not be filled in, may protect something */
+	/* a rule that was not compared, or whose target is too long, may protect something */
 	if (i < r->rules) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
 	return i < r->rules;
 }
@@ -221,7 +222,7 @@ __attribute__((noinline)) static bool applies(const struct redirect_match *match
 											  const struct redirect_request *request) {
 	char buffer[REDIRECT_TARGET_MAX];
 	struct slice target;
-	return fill_in(match, request, buffer, &target) && !leads_to_itself(match, request, target);
+	return fill_in(match, request, buffer, &target) == REDIRECT_FILLED && !leads_to_itself(match, request, target);
 }
 
 /* Returns the index of the literal redirect that applies to the target of a literal redirect `from`, or NO_RULE if
@@ -233,7 +234,8 @@ static int successor(struct redirect_rules *r, const struct redirect_rule *from)
 	struct redirect_request here = {.host = pattern_host(&from->pattern)}, next;
 	struct slice target;
 	if (!is_literal(from) || !is_redirect(from)) return NO_RULE;
-	if (!fill_in(&match, &here, buffer, &target) || leads_to_itself(&match, &here, target)) return NO_RULE;
+	if (fill_in(&match, &here, buffer, &target) != REDIRECT_FILLED || leads_to_itself(&match, &here, target))
+		return NO_RULE;
 	if (!follow(target, here.host, decoded, &next)) return NO_RULE;
 	pattern_subject(&subject, next.host, next.path, PATTERN_LOOSE);
 	bool there = next.host.at == here.host.at && r->report->there && r->report->there(r->report, next.path);

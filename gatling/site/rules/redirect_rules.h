@@ -81,9 +81,9 @@ bool redirect_rules_protect(const struct redirect_rules *rules, struct slice pat
 bool redirect_rules_forced(const struct redirect_rules *rules);
 
 /* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a
- * file) for the first forced one. Skips a rule whose target does not fit into the buffer (REDIRECT_TARGET_MAX bytes) or
- * would have no valid host, unless it is forced: then the result is `refused`, since the rule may protect a file. So it
- * is if comparing a long path or query with all rules would take too long. */
+ * file) for the first forced one. Skips a rule whose target would have no valid host, or does not fit into the buffer
+ * (REDIRECT_TARGET_MAX bytes). But the result is `refused` if the target of a forced rule does not fit, since that may
+ * protect a file, or if comparing a long path or query with all rules would take too long. */
 bool redirect_rules_match(const struct redirect_rules *rules, const struct redirect_request *request, bool forced_only,
 						  char *buffer, struct redirect *result);
 

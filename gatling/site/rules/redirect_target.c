@@ -79,18 +79,19 @@ static bool add_part(struct text *t, const struct redirect_filling *f, struct sl
 	return true;
 }
 
-bool redirect_target_fill(const struct redirect_filling *f, char *buffer, struct slice *url) {
+enum redirect_filled redirect_target_fill(const struct redirect_filling *f, char *buffer, struct slice *url) {
 	struct text t = text_begin(buffer, REDIRECT_TARGET_MAX);
 	text_add(&t, f->target.scheme);
-	if (!add_part(&t, f, f->target.authority, OCTETS) || !add_part(&t, f, f->target.path, SEGMENTS)) return false;
+	if (!add_part(&t, f, f->target.authority, OCTETS) || !add_part(&t, f, f->target.path, SEGMENTS))
+		return REDIRECT_BAD_HOST;
 	if (!f->path_only) {
 		if (!f->target.query.at && f->query.length > 1) add(&t, f->query, TEXT);
-		if (!add_part(&t, f, f->target.query, OCTETS)) return false;
+		(void)add_part(&t, f, f->target.query, OCTETS);
 		if (f->target.fragment.at) text_add_char(&t, '#');
-		if (!add_part(&t, f, f->target.fragment, OCTETS)) return false;
+		(void)add_part(&t, f, f->target.fragment, OCTETS);
 	}
 	*url = text_written(&t);
-	return !t.overflow;
+	return t.overflow ? REDIRECT_TOO_LONG : REDIRECT_FILLED;
 }
 
 /* --- checking --- */

@@ -34,9 +34,11 @@ struct redirect_filling {
 	const void *context;
 };
 
+enum redirect_filled { REDIRECT_FILLED, REDIRECT_BAD_HOST, REDIRECT_TOO_LONG };
+
 /* Writes a target that redirect_target_check() found good to the buffer (REDIRECT_TARGET_MAX bytes), with its names
  * replaced. Values are encoded so that they stay in their part of the URL. The URL is visible ASCII; if it begins with
- * '/', no second one follows. Returns false if it does not fit, or its host would not be valid. */
-bool redirect_target_fill(const struct redirect_filling *filling, char *buffer, struct slice *url);
+ * '/', no second one follows. */
+enum redirect_filled redirect_target_fill(const struct redirect_filling *filling, char *buffer, struct slice *url);
 
 #endif
