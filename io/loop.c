@@ -171,7 +171,9 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 		if (io_queue_end_turn(loop, d)) timeout_ns = 0;
 	if (loop->tasks && (timeout_ns < 0 || timeout_ns > IO_WAKE_LOST_NS)) timeout_ns = IO_WAKE_LOST_NS;
 	const struct io_entry *wake = &loop->entry[loop->wake_read];
-	if (atomic_load_explicit(&loop->woken, memory_order_relaxed) != WOKEN_NOT) timeout_ns = 0;
+	/* io_uring may have reported the pipe already, and does not watch it then */
+	if (wake->can & IO_CAN_READ || atomic_load_explicit(&loop->woken, memory_order_relaxed) != WOKEN_NOT)
+		timeout_ns = 0;
 	if (look(loop, timeout_ns) == -1) return -1;
 	loop->postpones = loop->later[IO_READ].length || loop->later[IO_WRITE].length;
 	loop->now_ns = io_read_clock();
