@@ -20,26 +20,27 @@
 #include "gatling/site/site.h"
 #include "gatling/tls/certificate_files.h"
 
-enum { WALK_DESCRIPTORS = 32 };
+enum {
+	WALK_DESCRIPTORS = 32,
+	NOW_MS = 1 /* the time for sites_find(), which so reads the files of each site only once */
+};
 
 /* --- sites: sites_find() reads their files --- */
 
-static void check_site(struct sites *sites, const struct docroot *docroot, const char *name) {
+static void check_site(struct sites *sites, const char *name) {
 	struct slice host = slice_of(name);
 	const char *colon = strrchr(name, ':');
-	struct stat st;
-	/* for any other host the files of the root would be read again */
-	if (!host_valid(host) || docroot_stat(docroot, name, &st) == -1 || !S_ISDIR(st.st_mode)) return;
-	(void)sites_find(sites, host, colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, 0, NULL, NULL);
+	if (!host_valid(host)) return;
+	(void)sites_find(sites, host, colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, NOW_MS, NULL, NULL);
 }
 
 static int check_sites(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
 	struct sites *sites = auth ? sites_new(docroot, NULL, auth, NULL, o->site.vhosts, &o->site.upstreams) : NULL;
 	DIR *root = sites ? opendir(".") : NULL;
 	const char *reason = errno == EACCES ? "there is no permission to read and enter it" : strerror(errno);
-	if (sites) (void)sites_find(sites, (struct slice){0}, 0, 0, NULL, NULL);
+	if (sites) (void)sites_find(sites, (struct slice){0}, 0, NOW_MS, NULL, NULL);
 	for (const struct dirent *entry; root && o->site.vhosts != VHOSTS_OFF && (entry = readdir(root));)
-		check_site(sites, docroot, entry->d_name);
+		check_site(sites, entry->d_name);
 	int result = root ? 0 : notice_cannot("check", o->root, reason);
 	if (root) closedir(root);
 	sites_free(sites);

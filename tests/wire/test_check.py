@@ -71,10 +71,16 @@ def test_all_mistakes_of_all_sites_are_said(first_build):
         assert any(found.startswith(line) for found in lines), line
 
 
-def test_a_mistake_is_said_once_however_many_there_are_and_whatever_is_beside_them(first_build):
-    root = Root({"index.html": b"hello", "a.css": b"x", "b.css": b"x", "www.example.org/index.html": b"hello", "_headers": b"wrong\n" * 1500})
+@pytest.mark.parametrize(("wrong", "beside"), [
+    ("_headers", "a.css"),
+    ("_headers", "www.example.org/index.html"),
+    ("_headers", "Images/a.png"),  # no host has this name
+    ("default/_headers", "a.css"),
+])  # fmt: skip
+def test_a_mistake_is_said_once_however_many_there_are_and_whatever_is_beside_them(first_build, wrong, beside):
+    root = Root({"index.html": b"hello", "b.css": b"x", beside: b"x", wrong: b"wrong\n" * 1500})
     said = check(first_build, root, "-E").stdout.splitlines()
-    assert [line.partition(": ")[0] for line in said] == [f"_headers:{n}" for n in range(1, 1501)]
+    assert [line.partition(": ")[0] for line in said] == [f"{wrong}:{n}" for n in range(1, 1501)]
 
 
 @pytest.mark.parametrize(("name", "begin", "line", "at"), [
