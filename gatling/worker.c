@@ -326,19 +326,19 @@ static int sooner(int one, int other) { return one == -1 || (other != -1 && othe
 /* Does the work that is due from time to time. Returns how many milliseconds the loop may wait; -1: no limit. */
 static int do_due_work(struct worker *w) {
 	const int64_t now = io_now(w->context.loop);
-	int log = w->log ? log_due(w->log, now) : -1, site = site_context_due(&w->context.site, now);
-	int rate = min_rate_due(&w->context);
-	if (log == 0) {
-		log_flush(w->log, now);
-		log = log_due(w->log, now);
+	int rate = min_rate_due(&w->context), site = site_context_due(&w->context.site, now);
+	if (rate == 0) {
+		min_rate_enforce(&w->context);
+		rate = min_rate_due(&w->context);
 	}
 	if (site == 0) {
 		site_context_tidy(&w->context.site, now);
 		site = site_context_due(&w->context.site, now);
 	}
-	if (rate == 0) {
-		min_rate_enforce(&w->context);
-		rate = min_rate_due(&w->context);
+	int log = w->log ? log_due(w->log, now) : -1; /* last: connections that were closed are logged */
+	if (log == 0) {
+		log_flush(w->log, now);
+		log = log_due(w->log, now);
 	}
 	int limit = sooner(sooner(log, site), sooner(rate, accept_due(&w->acceptor)));
 	if (w->shown) limit = sooner(limit, PUBLISH_MS);
@@ -387,6 +387,7 @@ int worker_run(struct worker *w) {
 	}
 	accept_stop(&w->acceptor);
 	close_connections(w);
+	if (w->log) log_flush(w->log, io_now(w->context.loop)); /* other workers may go on for long */
 	upstreams_free(w->context.upstreams);
 	response_batch_free_spares(&w->context.batches);
 	site_context_close(&w->context.site);

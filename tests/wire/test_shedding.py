@@ -433,6 +433,21 @@ def has_been_closed(s):
 
 
 @pytest.mark.clear
+def test_a_client_that_is_closed_for_its_rate_is_logged_at_once(build, files):
+    flags = ("-j", "1", "--connections", "40", "--min-rate", "2000", "--defer-accept", "off", "-T", "60")
+    with Server(build, files, *flags) as server:
+        slow = server.connect()
+        slow.send(b"POST /small.bin HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nx")
+        idle = [server.connect() for _ in range(30)]  # with the slow one more than three quarters
+        for c in idle:
+            assert c.get("/small.bin").body == SMALL
+        eventually(functools.partial(has_been_closed, slow.socket), 30)
+        eventually(lambda: any("POST" in line for line in server.lines), 3)  # nothing else happens meanwhile
+        for c in [slow, *idle]:
+            c.close()
+
+
+@pytest.mark.clear
 def test_slow_readers_and_senders_go_when_connections_run_short(build, files):
     flags = ("-j", "1", "-n", "--connections", "40", "--min-rate", "2000", "--defer-accept", "off", "-T", "60")
     with Server(build, files, *flags) as server:
