@@ -232,8 +232,8 @@ static void shut(struct listener *l, unsigned queued) {
 /* Returns whether a listener that does not listen may listen again. */
 static bool may_listen(const struct acceptor *w, struct listener *l) {
 	if (l->listening == DEAF) return io_now(w->context->loop) >= l->again_ms;
-	const double left = ration_of(w, l),
-				 requests = l->secure ? 0 : w->pace.per_s; /* a handshake costs more than a request */
+	/* a handshake costs more than a request */
+	const double left = ration_of(w, l), requests = l->secure ? 0 : w->pace.per_s;
 	return is_over(w, l) || (!waits_for_handshakes(w, l) && left >= ration_enough(&l->ration, l->came, requests));
 }
 

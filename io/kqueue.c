@@ -11,6 +11,7 @@
 #include "io/mechanism.h"
 #include "io/queue.h"
 
+/* As many changes as events, since each change may fail, which is reported as an event. */
 enum {
 	EVENTS_PER_WAIT = 256,
 	CHANGES_PER_WAIT = EVENTS_PER_WAIT

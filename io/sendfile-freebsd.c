@@ -14,7 +14,7 @@ ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int fi
 	int r = sendfile(file, fd, offset, length, parts ? &headers : NULL, &sent, 0);
 	if (r == -1 && errno == EAGAIN) *full = true;
 	if (r == -1 && (errno == EAGAIN || errno == EINTR || errno == EBUSY) && sent > 0) return (ssize_t)sent;
-	if (r == -1 && (errno == EINTR || errno == EBUSY))
-		errno = EAGAIN; /* nothing was sent, and fd is still ready: try again */
+	/* nothing was sent, and fd is still ready: try again */
+	if (r == -1 && (errno == EINTR || errno == EBUSY)) errno = EAGAIN;
 	return r == -1 ? -1 : (ssize_t)sent;
 }

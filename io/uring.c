@@ -122,6 +122,9 @@ static uint64_t name_of(int fd, const struct descriptor *d, enum purpose purpose
 	return (uint64_t)d->generation << 32 | (uint64_t)fd << 2 | purpose;
 }
 
+static enum purpose purpose_of(uint64_t name) { return name & 3; }
+static int fd_of(uint64_t name) { return (int)((name & UINT32_MAX) >> 2); }
+
 static struct io_uring_sqe *new_entry(struct uring *u) {
 	struct io_uring_sqe *e = io_uring_get_sqe(&u->ring);
 	if (!e && io_uring_submit(&u->ring) >= 0) e = io_uring_get_sqe(&u->ring);
@@ -165,7 +168,7 @@ static void withdraw(struct uring *u, int fd) {
 	for (unsigned left = io_uring_sq_ready(&u->ring); left; left--) {
 		struct io_uring_sqe *e = &sq->sqes[(sq->sqe_tail - left) & sq->ring_mask];
 		const uint64_t name = e->user_data;
-		if ((name & 3) == CANCEL || (int)((name & UINT32_MAX) >> 2) != fd) continue;
+		if (purpose_of(name) == CANCEL || fd_of(name) != fd) continue;
 		io_uring_prep_cancel64(e, name, 0);
 		e->flags = 0;
 		e->user_data = CANCEL;
@@ -278,9 +281,9 @@ static unsigned can_of(unsigned events) {
 
 static void handle(io_loop *loop, const struct io_uring_cqe *c) {
 	struct uring *u = loop->mech;
-	enum purpose purpose = c->user_data & 3;
+	enum purpose purpose = purpose_of(c->user_data);
 	if (purpose == CANCEL) return;
-	int fd = (int)((c->user_data & UINT32_MAX) >> 2);
+	int fd = fd_of(c->user_data);
 	struct descriptor *d = &u->fd[fd];
 	if (d->generation != c->user_data >> 32) {
 		if (c->flags & IORING_CQE_F_BUFFER) give(u, (int)(c->flags >> IORING_CQE_BUFFER_SHIFT));
@@ -291,10 +294,8 @@ static void handle(io_loop *loop, const struct io_uring_cqe *c) {
 		if (purpose == RECEIVE) d->cancelled = false;
 	}
 	if (purpose == RECEIVE) received(loop, fd, d, c);
-	else
-		io_ready(loop, fd,
-				 c->res < 0 ? IO_CAN_READ | IO_CAN_WRITE
-							: can_of((unsigned)c->res)); /* the next call meets the error */
+	else if (c->res < 0) io_ready(loop, fd, IO_CAN_READ | IO_CAN_WRITE); /* the next call meets the error */
+	else io_ready(loop, fd, can_of((unsigned)c->res));
 }
 
 /* Handles the completions in the ring. Returns how many there were. */

@@ -189,7 +189,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		match.rule = rule;
 		work += request->path.length;
 		result->script = rule->scripts ? find_script(r, rule, request, reach, &work) : 0;
-		if (rule->scripts ? !result->script : !pattern_match(&rule->pattern, &subject, &match.captures)) continue;
+		if (rule->scripts ? !result->script : !pattern_match_parts(&rule->pattern, &subject, &match.captures)) continue;
 		if (rule->parameters && !noted) noted = parameters_note(request->query);
 		if (!may_match_parameters(rule, noted)) continue;
 		work += request->query.length;
@@ -217,12 +217,18 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 /* Returns whether the rule is for one path, without parameters. */
 static bool is_literal(const struct redirect_rule *rule) { return rule->pattern.literal && !rule->parameters; }
 
+/* Writes the target of the rule that has matched. Returns whether it leads to another place than the request. */
+static bool leads_on(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
+					 struct slice *target) {
+	return fill_in(match, request, buffer, target) == REDIRECT_FILLED && !leads_to_itself(match, request, *target);
+}
+
 /* Returns whether the rule that has matched applies. Not inline, to keep its buffer off the stack of the caller. */
 __attribute__((noinline)) static bool applies(const struct redirect_match *match,
 											  const struct redirect_request *request) {
 	char buffer[REDIRECT_TARGET_MAX];
 	struct slice target;
-	return fill_in(match, request, buffer, &target) == REDIRECT_FILLED && !leads_to_itself(match, request, target);
+	return leads_on(match, request, buffer, &target);
 }
 
 /* Returns the index of the literal redirect that applies to the target of a literal redirect `from`, or NO_RULE if
@@ -234,16 +240,14 @@ static int successor(struct redirect_rules *r, const struct redirect_rule *from)
 	struct redirect_request here = {.host = pattern_host(&from->pattern)}, next;
 	struct slice target;
 	if (!is_literal(from) || !is_redirect(from)) return NO_RULE;
-	if (fill_in(&match, &here, buffer, &target) != REDIRECT_FILLED || leads_to_itself(&match, &here, target))
-		return NO_RULE;
-	if (!follow(target, here.host, decoded, &next)) return NO_RULE;
+	if (!leads_on(&match, &here, buffer, &target) || !follow(target, here.host, decoded, &next)) return NO_RULE;
 	pattern_subject(&subject, next.host, next.path, PATTERN_LOOSE);
 	bool there = next.host.at == here.host.at && r->report->there && r->report->there(r->report, next.path);
 	for (unsigned i = 0; i < r->rules && r->work <= CIRCLES_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (!pattern_may_match(&rule->pattern, &subject)) continue;
 		r->work += next.path.length;
-		if (!pattern_match(&rule->pattern, &subject, &match.captures) || (there && !rule->forced)) continue;
+		if (!pattern_match_parts(&rule->pattern, &subject, &match.captures) || (there && !rule->forced)) continue;
 		if (!is_literal(rule)) return NO_RULE; /* it may come first */
 		r->work += WORK_FILLING * rule->to.length;
 		match.rule = rule;
