@@ -130,6 +130,13 @@ static const char *add_path(struct pattern_parts *p, struct slice path, enum pat
 	return complete ? NULL : add_octet(p, '/');
 }
 
+/* Returns whether the text was meant as a regular expression, such as "/a/(.*)" or "/a/([0-9]+)$". */
+static bool is_regular_expression(struct slice text) {
+	for (size_t i = 0; i + 1 < text.length; i++)
+		if (text.at[i] == '(' && memchr(".[\\^", text.at[i + 1], strlen(".[\\^"))) return true;
+	return slice_ends(text, SLICE("$"));
+}
+
 /* Returns what is wrong with octets that no part of a pattern may have. */
 static const char *check_octets(struct slice text) {
 	for (size_t i = 0; i < text.length; i++) {
@@ -173,6 +180,8 @@ const char *pattern_compile(struct pattern *pattern, struct slice text, enum pat
 	size_t scheme = host_scheme_length(text);
 	if (!pattern_begins(text)) return "it does not begin with '/', http:// or https://";
 	if (text.length > PATTERN_MAX) return "it is too long";
+	if (is_regular_expression(text))
+		return "it looks like a regular expression: use * and :name, or write '(' and '$' as %28 and %24";
 	const char *wrong = check_octets(text);
 	if (wrong) return wrong;
 	struct pattern_parts *p = parts_new(text);

@@ -4,7 +4,9 @@
  *   *      is a splat: it matches any characters, also '/', or none. A pattern has at most one, and none in its host.
  *   :name  is a placeholder: it matches one or more characters of one segment: not '/', and in a host not '.'.
  *   %XX    is that octet and nothing else: %2A matches '*', %3A matches ':'.
- * Every other character matches itself. The scheme and port of a URL are ignored; its host matches in either case.
+ * Every other character matches itself, but a text that looks like a regular expression is refused: one that ends with
+ * '$', or has a '(' before '.', '[', '\' or '^'. The scheme and port of a URL are ignored; its host matches in either
+ * case.
  *
  * Between placeholders, and between a placeholder and the splat, there must be text. If a path can be divided among
  * them in several ways, each placeholder before the splat is as short as possible, the first one first; each
