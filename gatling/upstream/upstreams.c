@@ -113,21 +113,29 @@ static bool same(const struct upstream_address *a, const struct upstream_address
 	return a->port == b->port && memcmp(&a->address, &b->address, sizeof a->address) == 0 && !strcmp(a->path, b->path);
 }
 
-/* Returns the entry of an address. A new one may replace an entry without connections, but not `kept`. Returns NULL if
- * there are too many. */
+/* Returns the entry of an address. A new one may replace an entry without requests, but not `kept`. Returns NULL, which
+ * is reported, if there is none. */
 static struct upstream *find(struct upstreams *u, const struct upstream_address *address, const struct upstream *kept) {
-	struct upstream *unused = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL;
-	for (unsigned i = 0; i < u->count; i++) {
-		if (same(&u->at[i].address, address)) return &u->at[i];
-		if (!unused && !u->at[i].active && !u->at[i].idle && &u->at[i] != kept) unused = &u->at[i];
-	}
-	if (!unused) return NULL;
+	static notice_time next;
+	struct upstream *place = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL;
 	char text[UPSTREAM_TEXT_MAX];
+	for (unsigned i = 0; i < u->count; i++) {
+		struct upstream *one = &u->at[i];
+		if (same(&one->address, address)) return one;
+		if (!one->active && one != kept && (!place || one->idle < place->idle)) place = one;
+	}
 	upstream_format(text, address);
-	u->count += unused == &u->at[u->count];
-	*unused = (struct upstream){.address = *address, .counts = upstream_counts_of(text)};
-	LIST_INIT(&unused->kept);
-	return unused;
+	if (!place) {
+		if (notice_due(&next))
+			notice_line(LEVEL_WARNING, "no request is passed on to %s: %d other addresses have requests under way",
+						text, UPSTREAMS_MAX);
+		return NULL;
+	}
+	for (struct upstream_link *link; (link = next_idle(place));) close_link(u, link);
+	u->count += place == &u->at[u->count];
+	*place = (struct upstream){.address = *address, .counts = upstream_counts_of(text)};
+	LIST_INIT(&place->kept);
+	return place;
 }
 
 /* Returns the address to use, or NULL. *status becomes 503 if there is no room for an address. */

@@ -10,7 +10,7 @@
 
 enum {
 	UPSTREAM_BUFFER = 64 * 1024, /* bytes, see upstreams_take_buffer() */
-	UPSTREAMS_MAX = 64,          /* addresses that a worker remembers; more: 503 */
+	UPSTREAMS_MAX = 64,          /* addresses to which a worker passes requests on at a time; more: 503 */
 	UPSTREAM_IDLE_MAX = 128,     /* idle connections that are kept for an address */
 	UPSTREAM_IDLE_MS = 4000,     /* how long they are kept; Node and uvicorn close theirs after 5 s */
 	UPSTREAM_CONNECT_MS = 5000,  /* to connect */

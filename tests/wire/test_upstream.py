@@ -590,6 +590,33 @@ def test_a_client_leaves_connections_to_upstreams_for_others(plain):
         release.set()
 
 
+def test_so_many_upstreams_are_used_at_a_time(plain):
+    """One without a request under way makes room for another, and loses its idle connections."""
+    most = 64
+    release = threading.Event()
+
+    def handle(link):
+        while True:
+            if "/wait" in link.request().line:
+                release.wait(TIMEOUT)
+            link.answer()
+
+    with contextlib.ExitStack() as stack:
+        upstreams = [stack.enter_context(Upstream(handle)) for _ in range(most + 1)]
+        rule = "\n".join(f"/{n}/* http://{upstream.address}/:splat 200" for n, upstream in enumerate(upstreams))
+        server = stack.enter_context(passing(plain, upstreams[0], rule=rule))
+        assert [server.get(f"/{n}/").status for n in range(most + 1)] == [200] * (most + 1)
+        waiting = [stack.enter_context(server.connect()) for _ in range(most)]
+        for n, client in enumerate(waiting):
+            client.send(b"GET /%d/wait HTTP/1.1\r\nHost: a\r\n\r\n" % n)
+        eventually(lambda: sum(len(upstream.requests) for upstream in upstreams) == 2 * most + 1)
+        assert server.get(f"/{most}/").status == 503
+        eventually(lambda: any(f"no request is passed on to {upstreams[most].address}: {most} other" in line for line in server.errors))
+        release.set()
+        assert [client.response().status for client in waiting] == [200] * most
+        assert server.get(f"/{most}/").status == 200
+
+
 def test_an_upstream_that_does_not_take_connections_is_a_504(plain):
     """Its queue is full, so the kernel no longer answers."""
     with contextlib.ExitStack() as stack:
