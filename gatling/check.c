@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
 #include "gatling/files/unserved.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/host.h"
@@ -39,6 +38,7 @@ static int check_sites(const struct options *o, const struct docroot *docroot, s
 	DIR *root = sites ? opendir(".") : NULL;
 	const char *reason = errno == EACCES ? "there is no permission to read and enter it" : strerror(errno);
 	if (sites) (void)sites_find(sites, (struct slice){0}, 0, NOW_MS, NULL, NULL);
+	if (o->site.vhosts == VHOSTS_ONLY) sites_report_none(docroot);
 	for (const struct dirent *entry; root && o->site.vhosts != VHOSTS_OFF && (entry = readdir(root));)
 		check_site(sites, entry->d_name);
 	int result = root ? 0 : notice_cannot("check", o->root, reason);
@@ -103,13 +103,6 @@ static void check_unfollowed(const char *path) {
 	else if (errno == EXDEV) notice(0, "%s: a symbolic link that --symlinks inside does not follow", path);
 }
 
-/* Returns whether a request can have name as its host: a valid host name in lower case. */
-static bool is_host(const char *name) {
-	for (const char *at = name; *at; at++)
-		if (*at != text_lower(*at)) return false;
-	return host_valid(slice_of(name));
-}
-
 /* Returns whether an entry of the root whose name fits() is this directory, or a link to it. */
 static bool is_in_root(const struct stat *directory, bool (*fits)(const char *name)) {
 	struct stat st;
@@ -134,7 +127,7 @@ static void check_place(const char *at, const struct FTW *where, bool passwords)
 	if (docroot_stat(walked.docroot, directory, &st) == -1) return;
 	if (where->level == 1 && walked.vhosts != VHOSTS_ONLY) return;
 	/* passwords take effect in every directory in the root, whatever its name: see basic_auth_realms() */
-	bool (*const fits)(const char *) = passwords ? any_name : is_host;
+	bool (*const fits)(const char *) = passwords ? any_name : site_is_host;
 	if (passwords || walked.vhosts != VHOSTS_OFF)
 		if ((where->level == 2 && fits(directory + 2)) || is_in_root(&st, fits)) return;
 	notice(0, "%s: this is not the directory of a site, so the file has no effect", at + 2);
@@ -156,7 +149,7 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	if (type == FTW_F && (rules || passwords)) check_place(at, where, passwords);
 	if (is_hidden(at) || rules) return 0;
 	const bool of_site = type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY;
-	if (of_site && st->st_mode & S_IXOTH && !is_host(name)) /* without o+x it may be lost+found */
+	if (of_site && st->st_mode & S_IXOTH && !site_is_host(name)) /* without o+x it may be lost+found */
 		notice(0, "%s: no host has this name, so nothing in it is served; names of hosts are in lower case", path);
 	if (type == FTW_SLN) check_link(path);
 	if (type == FTW_SL) check_unfollowed(path);

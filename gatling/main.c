@@ -165,14 +165,16 @@ static int start_opener(const struct options *o, struct process *p) {
 	return 0;
 }
 
-/* Reports a root that cannot be entered, or an index.html in it whose permissions do not allow it to be served. */
+/* Reports a root that cannot be entered, an index.html in it whose permissions do not allow it to be served, or that
+ * there is no site. */
 static void report_closed_root(const struct options *o, const char *directory, int root) {
 	const struct docroot docroot = {.root = root};
 	struct stat st;
 	if (fstat(root, &st) == 0 && access(".", X_OK) == -1)
 		notice(0, "%s cannot enter %s (mode %04o): chmod o+x", o->user ? o->user : "the server", directory,
 			   (unsigned)st.st_mode & 07777);
-	else if (o->site.vhosts != VHOSTS_ONLY) unserved_report(&docroot, "index.html");
+	else if (o->site.vhosts == VHOSTS_ONLY) sites_report_none(&docroot);
+	else unserved_report(&docroot, "index.html");
 }
 
 /* Reports if no socket has port 80, where an authority asks for proof (RFC 8555, section 8.3). */

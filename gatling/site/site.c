@@ -3,10 +3,13 @@
  * directories. */
 #include "gatling/site/site.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
@@ -408,6 +411,26 @@ int sites_protect(struct sites *s, const struct site *site, struct slice path, i
 	*whole = '/';
 	const char *end = text_copy(text_copy(whole + 1, site->prefix), slice_rest(path, 1));
 	return protects(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);
+}
+
+bool site_is_host(const char *name) {
+	for (const char *at = name; *at; at++)
+		if (*at != text_lower(*at)) return false;
+	return host_valid(slice_of(name));
+}
+
+void sites_report_none(const struct docroot *docroot) {
+	struct stat st;
+	const int fd = docroot_open(docroot, ".", O_DIRECTORY);
+	DIR *root = fd == -1 ? NULL : fdopendir(fd);
+	bool found = !root;
+	for (const struct dirent *entry; !found && (entry = readdir(root));)
+		found = site_is_host(entry->d_name) && docroot_stat(docroot, entry->d_name, &st) == 0 && S_ISDIR(st.st_mode);
+	if (root) closedir(root);
+	else if (fd != -1) close(fd);
+	if (!found)
+		notice(0,
+			   "no host is served: there is neither a directory with the name of a host, in lower case, nor default/");
 }
 
 void site_complain(const struct site *site, unsigned line) {

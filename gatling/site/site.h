@@ -72,6 +72,12 @@ bool site_begins_at(const struct site *site, struct slice path);
  * or of one inside it. These are not served. */
 bool site_hides(const struct site *site, struct slice path);
 
+/* Returns whether a request can have name as its host: a valid host name in lower case, with or without a port. */
+bool site_is_host(const char *name);
+
+/* Reports if a docroot of which only virtual hosts are served has no directory for one. */
+void sites_report_none(const struct docroot *docroot);
+
 /* Reports once that _headers adds more than HEADER_OCTETS_MAX bytes to a response. line: of the last pattern that
  * matched. The report names no path, since clients could make up any number of them. */
 void site_complain(const struct site *site, unsigned line);

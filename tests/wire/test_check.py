@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from gatling import Root, certificate, runnable, unprivileged
+from gatling import Root, Server, certificate, eventually, runnable, unprivileged
 
 pytestmark = pytest.mark.clear
 
@@ -136,6 +136,22 @@ def test_a_directory_that_no_host_can_name_is_said_where_only_hosts_are_served(f
     said = sorted(check(first_build, root, "-E", "-v").stdout.splitlines())
     assert said == [f"{name}: no host has this name, so nothing in it is served; names of hosts are in lower case"
                     for name in ("WWW.example.org", "a b")]  # fmt: skip
+
+
+def test_that_no_host_is_served_is_said(first_build):
+    """A host may come later."""
+    root = Root({"index.html": b"x", "a.example": b"x", "WWW.example.org/index.html": b"x", ".git/config": b"x"})
+    says = "no host is served: there is neither a directory with the name of a host, in lower case, nor default/"
+    assert says in check(first_build, root, "-E", "-v").stdout.splitlines()
+    with Server(first_build, root, "-j", "1", "-n", "-v") as server:
+        assert server.errors == [f"gatling: {says}"]
+        assert server.get("/", host="b.example").status == 404
+        root.write("b.example/index.html", b"b")
+        assert eventually(lambda: server.get("/", host="b.example").body == b"b", 5)
+    with Server(first_build, root, "-j", "1", "-n", "-v") as server:
+        assert server.errors == []
+    assert says not in check(first_build, root, "-E", "-v").stdout
+    root.remove()
 
 
 def test_links_that_are_not_followed_are_said(first_build):
