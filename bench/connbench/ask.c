@@ -26,12 +26,15 @@ const char *ask_why(const struct ask_stop *stop) {
 	return text;
 }
 
+/* A signal that comes just before a wait does not end it: it is noticed after so long. */
+enum { LOOK_MS = 500 };
+
 /* Waits until fd is ready; events of other descriptors are ignored. Returns 0, or -1 with errno (EINTR: the run was
  * interrupted). */
 static int await(io_loop *loop, int fd) {
 	io_timeout(loop, fd, machine_clock_ns() / 1000000 + ASK_TIMEOUT_S * 1000);
 	while (true) {
-		if (io_wait(loop, -1) == -1) return -1;
+		if (io_wait(loop, LOOK_MS) == -1) return -1;
 		bool ready = false;
 		for (int other; (other = io_canread(loop)) != -1;) ready |= other == fd;
 		for (int other; (other = io_canwrite(loop)) != -1;) ready |= other == fd;

@@ -33,10 +33,10 @@ def eventually(condition, seconds=TIMEOUT):
         pause = min(1.5 * pause, 0.05)  # tested less often if it takes long
 
 
-def listening(port):
-    """Returns whether the port accepts connections."""
-    with socket.socket() as s:
-        return s.connect_ex(("127.0.0.1", port)) == 0
+def listening(where):
+    """Returns whether a port, or the unix socket at a path, takes connections."""
+    with socket.socket(socket.AF_INET if isinstance(where, int) else socket.AF_UNIX) as s:
+        return s.connect_ex(("127.0.0.1", where) if isinstance(where, int) else str(where)) == 0
 
 
 class Root:

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BIG
-from gatling import Connection, Server, eventually
+from gatling import Connection, Server, eventually, listening
 from http2 import Http2
 from test_proxy import LINE, addresses
 
@@ -194,7 +194,7 @@ def nginx(directory, port):
     command = ["/usr/sbin/nginx", "-p", directory, "-c", directory / "conf", "-e", "stderr"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            eventually((directory / "plain").exists)
+            eventually(lambda: listening(directory / "plain"))
             yield directory / "plain"
         finally:
             process.terminate()

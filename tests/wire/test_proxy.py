@@ -185,7 +185,7 @@ def haproxy(directory, text):
     config.write_text(text)
     with subprocess.Popen(["/usr/sbin/haproxy", "-f", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            eventually((directory / "plain").exists)
+            eventually(lambda: listening(directory / "plain"))
             yield
         finally:
             process.kill()
