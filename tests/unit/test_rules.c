@@ -705,6 +705,23 @@ static void too_many_fields_for_one_path_count_as_too_many_bytes(void **state) {
 	}
 }
 
+/* They are counted as a response has them, so that what is left fits. */
+static void fields_of_one_pattern_that_no_response_can_have_are_left_out(void **state) {
+	(void)state;
+	static char text[3 * HEADER_OCTETS_MAX];
+	static const char *const field[] = {" X-%03d: %08d\n", " A: %03d-%08d\n", " Set-Cookie: %03d=%08d\n"};
+	for (size_t i = 0; i < COUNT(field); i++) {
+		struct told told = nothing_told;
+		size_t n = (size_t)sprintf(text, "/*\n");
+		for (int f = 0; n < sizeof text - 64; f++) n += (size_t)sprintf(text + n, field[i], f, f);
+		struct header_rules *rules = header_rules_parse((struct slice){.at = text, .length = n}, &told.report);
+		assert_non_null(strstr(told.first.text, "exceed 8192 bytes"));
+		const struct header_set *set = header_rules_match(rules, SLICE("a"), SLICE("/a"));
+		assert_in_range(set->octets, HEADER_OCTETS_MAX - 32, HEADER_OCTETS_MAX);
+		header_rules_free(rules);
+	}
+}
+
 /* A clock would tell nothing on a busy machine. */
 static void a_long_path_is_not_compared_with_all_rules(void **state) {
 	(void)state;
@@ -731,12 +748,12 @@ static void too_many_rules_fields_or_bytes_are_left_out(void **state) {
 	assert_int_equal(rule.count, 1);
 	assert_int_equal(rule.first.line, RULES_MAX + 1);
 	free(text);
-	text = repeated(" A:b\n", HEADER_FIELDS_MAX + 2, &n);
-	memcpy(text, "/abc\n", 5);
+	text = repeated(" A:b\n", HEADER_FIELDS_MAX + HEADER_FIELDS_MAX / 1024 + 2, &n);
+	for (size_t i = 0; i < n; i += 5 * (1 + 1024)) memcpy(text + i, "/abc\n", 5);
 	struct header_rules *rules = header_rules_parse((struct slice){.at = text, .length = n}, &field.report);
 	assert_non_null(rules);
 	assert_int_equal(field.count, 1);
-	assert_int_equal(field.first.line, HEADER_FIELDS_MAX + 2);
+	assert_int_equal(field.first.line, HEADER_FIELDS_MAX + HEADER_FIELDS_MAX / 1024 + 2);
 	const struct header_set *set = header_rules_match(rules, (struct slice){0}, SLICE("/abc"));
 	assert_true(set->octets > HEADER_OCTETS_MAX);
 	header_rules_free(rules);
@@ -771,6 +788,7 @@ int main(void) {
 		cmocka_unit_test(more_sets_than_are_kept_are_filled_in),
 		cmocka_unit_test(what_is_filled_in_has_a_greatest_length),
 		cmocka_unit_test(too_many_fields_for_one_path_count_as_too_many_bytes),
+		cmocka_unit_test(fields_of_one_pattern_that_no_response_can_have_are_left_out),
 		cmocka_unit_test(a_long_path_is_not_compared_with_all_rules),
 		cmocka_unit_test(too_many_rules_fields_or_bytes_are_left_out),
 	};

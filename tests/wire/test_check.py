@@ -83,13 +83,13 @@ def test_a_mistake_is_said_once_however_many_there_are_and_whatever_is_beside_th
     assert [line.partition(": ")[0] for line in said] == [f"{wrong}:{n}" for n in range(1, 1501)]
 
 
-@pytest.mark.parametrize(("name", "begin", "line", "at"), [
-    ("_redirects", b"", b"/a%d /b\n", "4097: '/a4096 /b': there are more than 4096 rules"),
-    ("_headers", b"", b"/a%d\n  X-A: 1\n", "8193: '/a4096': there are more than 4096 rules"),
-    ("_headers", b"/*\n", b"X-%d: 1\n", "8194: 'X-8192: 1': there are more than 8192 fields"),
+@pytest.mark.parametrize(("name", "line", "at"), [
+    ("_redirects", b"/a%d /b\n", "4097: '/a4096 /b': there are more than 4096 rules"),
+    ("_headers", b"/a%d\n  X-A: 1\n", "8193: '/a4096': there are more than 4096 rules"),
+    ("_headers", b"/a%d\nA: 1\nB: 2\nC: 3\n", "10924: 'C: 3': there are more than 8192 fields"),
 ])  # fmt: skip
-def test_too_many_lines_are_said_in_one(first_build, name, begin, line, at):
-    root = Root({"index.html": b"hello", name: begin + b"".join(line % i for i in range(8200))})
+def test_too_many_lines_are_said_in_one(first_build, name, line, at):
+    root = Root({"index.html": b"hello", name: b"".join(line % i for i in range(8200))})
     assert check(first_build, root, "-E").stdout == f"{name}:{at}: this line and those below it are ignored\n"
 
 

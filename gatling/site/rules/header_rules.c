@@ -25,6 +25,7 @@ struct header_rule {
 	const struct header_field *field; /* its first field */
 	unsigned fields, line;
 	size_t values; /* bytes of the values of its fields */
+	size_t octets; /* which a response gets with it, at least */
 };
 
 /* A set with the rules that it is for and all memory that it refers to, except for the rules' text. */
@@ -109,6 +110,15 @@ static bool is_like_pattern(struct slice line) {
 		   slice_equal_nocase(word, SLICE("http")) || slice_equal_nocase(word, SLICE("https"));
 }
 
+/* Returns how many bytes a response gets with the field besides those of the rule before it, at least. */
+static size_t octets_of(const struct header_rule *rule, const struct header_field *f) {
+	const size_t value = f->fills ? 0 : f->value.length;
+	if (f->detach) return 0;
+	for (unsigned i = 0; i < rule->fields && f->joins; i++)
+		if (slice_equal_nocase(rule->field[i].name, f->name)) return sizeof ", " - 1 + value;
+	return f->name.length + value + sizeof ": \r\n" - 1;
+}
+
 static bool add_field(struct header_rules *r, struct slice line, struct rules_error *error) {
 	struct header_field f = {.detach = line.at[0] == '!', .value = SLICE("")};
 	if (!f.detach && is_like_pattern(line)) {
@@ -128,8 +138,13 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 	f.fills = name_in(f.value, &rule->pattern).length > 0;
 	if (!check_field(&f, &rule->pattern, error)) return false;
 	if (r->fields == HEADER_FIELDS_MAX) return rules_full(error, HEADER_FIELDS_MAX, "fields");
+	const size_t octets = octets_of(rule, &f);
+	if (rule->octets + octets > HEADER_OCTETS_MAX)
+		return rules_fail(error, "with it the fields of line %u exceed %d bytes, the most for a response", rule->line,
+						  HEADER_OCTETS_MAX);
 	r->field[r->fields++] = f;
 	rule->fields++;
+	rule->octets += octets;
 	rule->values += f.value.length;
 	return true;
 }
