@@ -132,8 +132,9 @@ static const char *add_path(struct pattern_parts *p, struct slice path, enum pat
 
 /* Returns whether the text was meant as a regular expression, such as "/a/(.*)" or "/a/([0-9]+)$". */
 static bool is_regular_expression(struct slice text) {
+	const struct slice begins = SLICE(".[\\^"); /* with one of these, behind a '(' */
 	for (size_t i = 0; i + 1 < text.length; i++)
-		if (text.at[i] == '(' && memchr(".[\\^", text.at[i + 1], strlen(".[\\^"))) return true;
+		if (text.at[i] == '(' && slice_until(begins, text.at[i + 1]) < begins.length) return true;
 	return slice_ends(text, SLICE("$"));
 }
 
