@@ -226,18 +226,22 @@ static int parse_expect(struct request *r) {
 	return 0;
 }
 
-/* Sets keep_alive (RFC 9112, section 9.3). */
-static void parse_connection(struct request *r) {
+/* Sets keep_alive (RFC 9112, section 9.3). Returns 0, or -431: no more options are of use than there may be fields, and
+ * each field that is passed on is compared with all of them. */
+static int parse_connection(struct request *r) {
 	bool close = false, keep_alive = false;
+	unsigned options = 0;
 	for (unsigned i = 0; i < r->fields && request_has(r, FIELD_CONNECTION); i++) {
 		if (r->field[i].name != FIELD_CONNECTION) continue;
 		struct slice list = r->field[i].value;
 		for (struct slice option; slice_next_element(&list, &option);) {
+			if (++options > FIELDS_MAX) return -431;
 			close |= slice_equal_nocase(option, SLICE("close"));
 			keep_alive |= slice_equal_nocase(option, SLICE("keep-alive"));
 		}
 	}
 	r->keep_alive = !close && (r->minor >= 1 || keep_alive);
+	return 0;
 }
 
 int request_end(struct request *r) {
@@ -309,8 +313,7 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 	r->lines.length -= rest.length;
 	size_t used = length - rest.length + 2;
 	int error = used > HEAD_MAX ? -431 : check_host(r);
-	if (error || (error = request_end(r))) return error;
-	parse_connection(r);
+	if (error || (error = request_end(r)) || (error = parse_connection(r))) return error;
 	return (int)used;
 }
 

@@ -49,30 +49,37 @@ static bool is_one_of(struct slice name, const struct slice *names, size_t count
 
 #define IS_ONE_OF(name, names) is_one_of(name, names, sizeof(names) / sizeof *(names))
 
-/* The values of Connection, which name fields for this connection only. */
-struct connection_values {
+/* The options of Connection, which name fields for this connection only. */
+struct connection_options {
 	unsigned count;
-	struct slice value[FIELDS_MAX];
+	struct slice option[FIELDS_MAX];
 };
 
-static bool is_named(const struct connection_values *c, struct slice name) {
+/* Adds the options in a value. Returns false if there are too many. */
+static bool add_options(struct connection_options *c, struct slice value) {
+	for (struct slice option; slice_next_element(&value, &option); c->option[c->count++] = option)
+		if (c->count == FIELDS_MAX) return false;
+	return true;
+}
+
+static bool is_named(const struct connection_options *c, struct slice name) {
 	for (unsigned i = 0; i < c->count; i++)
-		if (slice_has_element_nocase(c->value[i], name)) return true;
+		if (slice_equal_nocase(c->option[i], name)) return true;
 	return false;
 }
 
-static bool is_of_connection(const struct connection_values *c, struct slice name) {
+static bool is_of_connection(const struct connection_options *c, struct slice name) {
 	static const struct slice names[] = {SLICE("connection"), SLICE("keep-alive"),        SLICE("proxy-connection"),
 										 SLICE("te"),         SLICE("transfer-encoding"), SLICE("upgrade")};
-	return IS_ONE_OF(name, names) || (c->count && is_named(c, name));
+	return IS_ONE_OF(name, names) || is_named(c, name);
 }
 
 /* --- the request --- */
 
-static void find_connection(const struct request *q, struct connection_values *c) {
+static void find_connection(const struct request *q, struct connection_options *c) {
 	c->count = 0;
-	for (unsigned i = 0; i < q->fields; i++)
-		if (q->field[i].name == FIELD_CONNECTION) c->value[c->count++] = q->field[i].value;
+	for (unsigned i = 0; i < q->fields; i++) /* request_parse() allows no more options than there is room for */
+		if (q->field[i].name == FIELD_CONNECTION) (void)add_options(c, q->field[i].value);
 }
 
 /* Returns whether Upgrade requests WebSocket and nothing else: after an upgrade to h2c, requests would evade all
@@ -89,7 +96,7 @@ static bool asks_for_websocket(const struct request *q) {
 }
 
 bool upstream_upgrades(const struct request *q) {
-	struct connection_values c;
+	struct connection_options c;
 	if (q->websocket) return true;
 	if (q->minor == 0 || q->framing != BODY_NONE || !request_has(q, FIELD_CONNECTION)) return false;
 	find_connection(q, &c);
@@ -97,7 +104,7 @@ bool upstream_upgrades(const struct request *q) {
 }
 
 /* Returns whether a field of the client is passed on. */
-static bool passes(const struct request *q, const struct connection_values *c, struct slice name) {
+static bool passes(const struct request *q, const struct connection_options *c, struct slice name) {
 	static const struct slice ours[] = {
 		SLICE("host"),      SLICE("content-length"),   SLICE("x-forwarded-for"), SLICE("x-forwarded-proto"),
 		SLICE("forwarded"), SLICE("x-forwarded-host"), SLICE("http2-settings"),  SLICE("proxy")};
@@ -108,7 +115,7 @@ static bool passes(const struct request *q, const struct connection_values *c, s
 }
 
 unsigned upstream_fields(const struct request *q, struct upstream_field *fields) {
-	struct connection_values c;
+	struct connection_options c;
 	struct slice rest = q->lines;
 	unsigned count = 0;
 	find_connection(q, &c);
@@ -199,7 +206,7 @@ static char *put_websocket_key(char *at) {
 
 size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	const struct request *q = u->request;
-	struct connection_values c;
+	struct connection_options c;
 	struct slice rest = q->lines;
 	bool takes_trailers = false;
 	char *at = text_copy(text_copy(out, q->method_name), SLICE(" "));
@@ -256,7 +263,7 @@ size_t upstream_trailers(struct slice section, char *out) {
 										 SLICE("x-forwarded-for"),
 										 SLICE("x-forwarded-host"),
 										 SLICE("x-forwarded-proto")};
-	static const struct connection_values none;
+	static const struct connection_options none;
 	struct line line;
 	char *at = out;
 	for (unsigned n = 0; n < FIELDS_MAX && line_end(section, false) < 0 && next_line(&section, false, &line) == 1; n++)
@@ -294,21 +301,18 @@ static bool parse_length(struct upstream_response *r, struct slice value) {
 }
 
 /* Notes a field that affects the framing or the connection. Returns false if it is malformed or ambiguous. */
-static bool note_field(struct upstream_response *r, const struct line *line, struct connection_values *c) {
+static bool note_field(struct upstream_response *r, const struct line *line, struct connection_options *c) {
 	if (slice_equal_nocase(line->name, SLICE("content-length"))) return parse_length(r, line->value);
 	if (slice_equal_nocase(line->name, SLICE("transfer-encoding"))) {
 		bool allowed = r->framing == BODY_NONE && r->keep_alive; /* not with HTTP/1.0 */
 		r->framing = BODY_CHUNKED;
 		return allowed && slice_equal_nocase(line->value, SLICE("chunked"));
 	}
-	if (!slice_equal_nocase(line->name, SLICE("connection"))) return true;
-	if (c->count == FIELDS_MAX) return false;
-	c->value[c->count++] = line->value;
-	return true;
+	return !slice_equal_nocase(line->name, SLICE("connection")) || add_options(c, line->value);
 }
 
 /* Determines the framing, and whether the connection can be used again (RFC 9112, section 6.3). */
-static void settle_framing(struct upstream_response *r, const struct connection_values *c, bool head_only) {
+static void settle_framing(struct upstream_response *r, const struct connection_options *c, bool head_only) {
 	if (is_named(c, SLICE("close")) || (!r->keep_alive && !is_named(c, SLICE("keep-alive")))) r->keep_alive = false;
 	else r->keep_alive = true;
 	bool bodiless = head_only || r->status < 200 || r->status == 204 || r->status == 304;
@@ -321,7 +325,7 @@ static void settle_framing(struct upstream_response *r, const struct connection_
 
 /* Writes the field lines for the client. Content-Length is written only if no content of that length follows. */
 static size_t put_lines(char *out, const struct line *line, unsigned count, const struct upstream_response *r,
-						const struct connection_values *c, bool cgi) {
+						const struct connection_options *c, bool cgi) {
 	static const struct slice ours[] = {SLICE("date"), SLICE("server")};
 	char *at = out;
 	for (const struct line *end = line + count; line < end; line++) {
@@ -358,7 +362,7 @@ static bool note_cgi_field(struct upstream_response *r, const struct line *line,
 /* Parses field lines, and the empty line after them. Returns their length, or 0 or -1 as upstream_response_parse(). */
 static int parse_fields(struct upstream_response *r, struct slice fields, bool cgi, bool head_only, char *lines) {
 	struct line *const line = WORKSPACE((UPSTREAM_FIELDS_MAX + 1) * sizeof *line);
-	struct connection_values c;
+	struct connection_options c;
 	struct slice rest = fields;
 	unsigned count = 0;
 	int end;

@@ -245,6 +245,13 @@ static void the_limits_are_where_they_are_said_to_be(void **state) {
 	put(n, "X: y\r\n\r\n");
 	assert_int_equal(parse(big), -431);
 
+	n = put(0, "GET / HTTP/1.1\r\nHost: a\r\nConnection: x\r\nConnection: ");
+	for (int i = 1; i < FIELDS_MAX; i++) n = put(n, "x,,");
+	put(n, "\r\n\r\n");
+	assert_true(parse(big) > 0);
+	put(n, "x\r\n\r\n");
+	assert_int_equal(parse(big), -431);
+
 	n = put(0, "GET / HTTP/1.1\r\nHost: a\r\nX: ");
 	memset(big + n, 'y', HEAD_MAX);
 	put(HEAD_MAX - 4, "\r\n\r\n");

@@ -69,6 +69,7 @@ BAD = {
     "an endless target": (414, b"GET /" + b"a" * 10000),
     "a long head": (431, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 16384),
     "many fields": (431, b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 100 + b"\r\n"),
+    "many options": (431, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: " + b"a," * 101 + b"\r\n\r\n"),
     "authority-form": (400, b"GET a:80 HTTP/1.1\r\nHost: a\r\n\r\n"),
     "asterisk-form": (400, b"GET * HTTP/1.1\r\nHost: a\r\n\r\n"),
     "another scheme": (400, b"GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n"),
