@@ -85,8 +85,12 @@ static void parse_head(struct passage *p) {
 		passage_blame(p, 502, "has changed to a protocol that was not asked for");
 		return;
 	}
-	if (used < 0 || (interim && ++p->interims > PASSAGE_INTERIM_MAX) || !(p->lines = malloc(p->head.lines + 1))) {
+	if (used < 0 || (interim && ++p->interims > PASSAGE_INTERIM_MAX)) {
 		passage_blame(p, 502, "sent something that is not a response");
+		return;
+	}
+	if (!(p->lines = malloc(p->head.lines + 1))) {
+		passage_fail(p, 503);
 		return;
 	}
 	memcpy(p->lines, lines, p->head.lines);

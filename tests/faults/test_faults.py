@@ -137,3 +137,26 @@ def test_the_process_that_opens_files_survives_a_shortage_of_memory(first_build,
         assert renamed.exists() and not [line for line in faulty.server.errors if "has ended" in line]
     finally:
         faulty.end()
+
+
+def test_an_upstream_is_not_blamed_for_a_shortage_of_memory(first_build):
+    """Each 502 counts as its failure, and is reported as one."""
+    faulty, statuses = Faulty(first_build), []
+    try:
+
+        def status(fault=None):
+            with Connection(("127.0.0.1", faulty.server.plain_port)) as c, contextlib.suppress(AssertionError, OSError):
+                c.socket.settimeout(PATIENCE_S)
+                if fault:
+                    faulty.arm(fault)
+                c.send(b"GET /api/short HTTP/1.1\r\nHost: place0\r\n\r\n")
+                return c.response().status
+
+        for n in itertools.count(1):
+            eventually(lambda: status() == 200)  # the rules are known again
+            statuses.append(status(Fault("malloc", "ENOMEM", n, 1)))
+            if not faulty.disarm():
+                break
+        assert n > 1 and set(statuses) <= {None, 200, 503}, statuses
+    finally:
+        faulty.end()
