@@ -111,14 +111,16 @@ struct kept_request *conn_pass_end(struct conn *c) {
 
 /* --- the content of the request --- */
 
-/* Keeps bytes of the trailer section. Returns false without memory. */
-static bool keep_trailers(struct conn_pass *p, struct slice bytes) {
+/* Keeps bytes of the trailer section. */
+static void keep_trailers(struct conn_pass *p, struct slice bytes) {
 	char *kept = realloc(p->trailers, p->trailers_length + bytes.length);
-	if (!kept) return false;
+	if (!kept) {
+		passage_fail(p->passed.passage, 503);
+		return;
+	}
 	p->trailers = kept;
 	(void)text_copy(kept + p->trailers_length, bytes);
 	p->trailers_length += (uint32_t)bytes.length;
-	return true;
 }
 
 /* Notes that bytes of the body have come: enough of them, or the last ones, move the deadline. */
@@ -152,7 +154,7 @@ bool conn_pass_draw(struct conn *c, struct conn_run *run) {
 	return true;
 }
 
-/* Returns false if the chunks are malformed, or without memory. */
+/* Returns false if the chunks are malformed. */
 static bool take_content(struct conn_pass *p, struct conn_run *run) {
 	struct slice content;
 	if (run->input.length >= LEAST_ROOM) p->trickles = false;
@@ -163,7 +165,7 @@ static bool take_content(struct conn_pass *p, struct conn_run *run) {
 		const bool in_trailers = body_in_trailers(&p->body);
 		int n = body_read(&p->body, run->input.at, most, &content);
 		if (n < 0) return false;
-		if (in_trailers && !keep_trailers(p, slice_first(run->input, (size_t)n))) return false;
+		if (in_trailers) keep_trailers(p, slice_first(run->input, (size_t)n));
 		run->input = slice_rest(run->input, (size_t)n);
 		if (content.length) (void)passage_put(p->passed.passage, content);
 		note_come(p, run, (size_t)n);
