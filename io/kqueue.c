@@ -12,10 +12,7 @@
 #include "io/queue.h"
 
 /* As many changes as events, since each change may fail, which is reported as an event. */
-enum {
-	EVENTS_PER_WAIT = 256,
-	CHANGES_PER_WAIT = EVENTS_PER_WAIT
-}; /* each change may fail, which is reported as an event */
+enum { EVENTS_PER_WAIT = 256, CHANGES_PER_WAIT = EVENTS_PER_WAIT };
 
 static const char *mechanism_name(void) { return "kqueue"; }
 
