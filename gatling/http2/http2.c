@@ -130,12 +130,14 @@ void http2_input_ended(struct http2 *h) {
 
 /* --- the other frames --- */
 
-/* Checks a PRIORITY frame, whose content is otherwise ignored (RFC 9113, section 5.3.2). */
+/* Checks a PRIORITY frame, whose content is otherwise ignored (RFC 9113, section 5.3.2). An idle stream cannot be reset
+ * (section 6.4). */
 static enum http2_error take_priority(struct http2 *h, const struct frame *f, struct http2_output *out) {
+	enum http2_error error = HTTP2_NO_ERROR;
 	if (http2_count_frame(h, HTTP2_FLOOD_OTHERS)) return HTTP2_ENHANCE_YOUR_CALM;
-	if (f->length != FRAME_PRIORITY_LENGTH) return http2_reset(h, f->stream, HTTP2_FRAME_SIZE_ERROR, out);
-	bool itself = (frame_get_32(f->payload) & HTTP2_WINDOW_MAX) == f->stream;
-	return itself ? http2_reset(h, f->stream, HTTP2_PROTOCOL_ERROR, out) : HTTP2_NO_ERROR;
+	if (f->length != FRAME_PRIORITY_LENGTH) error = HTTP2_FRAME_SIZE_ERROR;
+	else if ((frame_get_32(f->payload) & HTTP2_WINDOW_MAX) == f->stream) error = HTTP2_PROTOCOL_ERROR;
+	return error && !http2_is_unopened(h, f->stream) ? http2_reset(h, f->stream, error, out) : error;
 }
 
 /* Keeps the priority of a stream that is not open yet. Such streams count towards the limit of open ones (RFC 9218,

@@ -251,6 +251,8 @@ WRONG = {
     "a window too large": (True, FLOW_CONTROL_ERROR, frame(WINDOW_UPDATE, payload=b"\x7f\xff\xff\xff") * 2),
     "more content than the window": (True, FLOW_CONTROL_ERROR, frame(HEADERS, END_HEADERS, 1, GET)
                                      + b"".join(frame(DATA, 0, 1, b"x" * 16384) for _ in range(2)) * 0 + frame(SETTINGS, payload=settings(window=1 << 31))),
+    "a short priority of an idle stream": (True, FRAME_SIZE_ERROR, frame(PRIORITY, 0, 3, b"\0\0\0\0") + frame(HEADERS, END_HEADERS | END_STREAM, 3, GET)),
+    "an idle stream before itself": (True, PROTOCOL_ERROR, frame(PRIORITY, 0, 3, b"\0\0\0\3\0")),
     "a push": (True, PROTOCOL_ERROR, frame(5, END_HEADERS, 1, GET)),
 }  # fmt: skip
 
