@@ -57,8 +57,9 @@ static int read_side(struct side *s, const char *path) {
 	struct run_log *again = malloc(sizeof *again);
 	if (!again) usage_refuse("no memory for the logs");
 	int result = run_log_read(&s->log, path, take_nothing, NULL);
-	s->section_s = fmax(SECTION_S, ceil(floor(s->log.end_s) / SECTIONS_MAX));
-	s->sections = (unsigned)fmin(SECTIONS_MAX, s->log.end_s / s->section_s);
+	const double elapsed_s = s->log.run.elapsed_s; /* not the end of the last interval: a timeout may come later */
+	s->section_s = fmax(SECTION_S, ceil(floor(elapsed_s) / SECTIONS_MAX));
+	s->sections = (unsigned)fmin(SECTIONS_MAX, elapsed_s / s->section_s);
 	if (result == 0 && s->sections < SECTIONS_MIN)
 		result =
 			run_log_complain(path, "it is too short to be compared: %d seconds are needed", SECTIONS_MIN * SECTION_S);
@@ -110,9 +111,10 @@ static struct estimate estimate_percentile(const struct side *s, double percenti
 
 static struct estimate estimate_rate(const struct side *s) {
 	double distance[SECTIONS_MAX];
-	const double all = (double)s->log.run.total.duration[DURATION_WHOLE].samples / s->log.end_s;
+	const double elapsed_s = s->log.run.elapsed_s;
+	const double all = (double)s->log.run.total.duration[DURATION_WHOLE].samples / elapsed_s;
 	for (unsigned i = 0; i < s->sections; i++) {
-		const double last_s = s->log.end_s - s->section_s * (s->sections - 1);
+		const double last_s = elapsed_s - s->section_s * (s->sections - 1);
 		const double length_s = i + 1 < s->sections ? s->section_s : last_s;
 		distance[i] = (double)s->section[i].samples / length_s / all - 1; /* nearly the logarithm, also for 0 */
 	}

@@ -247,6 +247,18 @@ def test_a_rate_that_falls_is_found(plain, drifting):
     assert re.search(r"^answered +150/s +120/s +0.800 .* less$", done.stdout, re.MULTILINE)
 
 
+def test_requests_that_time_out_after_the_run_do_not_lower_its_rate(plain, drifting):
+    """A run of 60 s, the last request of which timed out ten seconds later."""
+    log = drifting(7, failed=1)
+    lines = log.read_text().splitlines(keepends=True)
+    late = next(line for line in lines if line.startswith("Tag=failed_whole,59.")).replace(",59.000,", ",69.000,")
+    lines = [line for line in lines if not line.startswith("Tag=failed")]
+    log.write_text("".join(lines[:-2]) + late + "".join(lines[-2:]))
+    done = httpbench(plain, "compare", "--fail", "rate<5%", drifting(8), log)
+    assert re.search(r"^answered +150/s +150/s +1.000 ", done.stdout, re.MULTILINE)
+    assert re.search(r"^sections +20 of 3 s, 20 of 3 s$", done.stdout, re.MULTILINE) and re.search(r"^99% .* to ", done.stdout, re.MULTILINE)
+
+
 def test_percentiles_among_failed_requests_are_worse_than_any(plain, drifting):
     done = httpbench(plain, "compare", "--fail", "p99>5%", drifting(7), drifting(8, failed=5), status=1)
     assert "p99>5%: yes: too many requests failed" in done.stdout and re.search(r"^99% .* >10.0s ", done.stdout, re.MULTILINE)
