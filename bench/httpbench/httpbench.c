@@ -20,6 +20,8 @@
 #include "bench/usage.h"
 #include "io/io.h"
 
+static int write_error; /* errno of the first write to a file that failed; 0: none has */
+
 /* Where results go besides the report; NULL: they are not written. */
 struct outputs {
 	const struct plan *plan;
@@ -44,15 +46,23 @@ static FILE *open_output(const char *option, const char *name, unsigned rank) {
 static void close_output(FILE *f, const char *path) {
 	if (!f || f == stdout) return; /* usage_end() reports errors of stdout */
 	bool failed = ferror(f);
+	errno = write_error;
 	if (fclose(f) == 0 && !failed) return;
 	fprintf(stderr, "httpbench: cannot write %s: %s\n", path, strerror(errno));
 	exit(1);
+}
+
+/* Keeps the reason why a file cannot be written, since a later write may succeed. */
+static void note_error(FILE *f) {
+	if (f && ferror(f) && !write_error) write_error = errno;
 }
 
 static void watch(void *context, double from_s, double to_s, const struct measures *m) {
 	const struct outputs *o = context;
 	if (o->tsv) files_tsv_line(o->tsv, from_s, to_s, m);
 	if (o->hlog) (void)files_hlog(o->hlog, o->plan, from_s, to_s, m); /* close_output() reports errors */
+	note_error(o->tsv);
+	note_error(o->hlog);
 	if (o->tui) tui_show(o->tui, from_s, to_s, m);
 	if (!o->line) return;
 	fputs("\r", stderr);
@@ -139,11 +149,13 @@ static int run_once(const struct options *o) {
 	report_run(outputs_on_stdout(o) ? stderr : stdout, p, &r);
 	if (out.json) files_json(out.json, p, &r, run_rate(&r));
 	if (out.hlog) files_hlog_end(out.hlog, &r);
+	note_error(out.json);
 	close_output(out.json, o->json_path);
 	close_output(out.tsv, o->tsv_path);
 	close_output(out.hlog, o->hlog_path);
-	if (verdict_explain(stderr, p, &r.total)) return 2;
-	return measures_failed(&r.total) ? 1 : 0;
+	const int status = verdict_explain(stderr, p, &r.total) ? 2 : measures_failed(&r.total) ? 1 : 0;
+	errno = write_error; /* for usage_end() */
+	return status;
 }
 
 int main(int argc, char **argv) {
