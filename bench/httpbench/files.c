@@ -97,7 +97,7 @@ void files_tsv_begin(FILE *out) {
 }
 
 void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures *m) {
-	fprintf(out, "%.3f\t%.3f\t%llu\t%llu\t%llu", from_s, to_s, u(m->count[COUNT_ANSWERED]), u(measures_failed(m)),
+	fprintf(out, "%.6f\t%.6f\t%llu\t%llu\t%llu", from_s, to_s, u(m->count[COUNT_ANSWERED]), u(measures_failed(m)),
 			u(m->count[COUNT_BYTES]));
 	for (int i = 0; i < REPORT_BRIEF; i++) {
 		int64_t ns = histogram_percentile(&m->duration[DURATION_WHOLE], report_brief[i]);

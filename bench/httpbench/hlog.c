@@ -119,7 +119,7 @@ int hlog_write(FILE *out, const char *tag, double start_s, double length_s, cons
 	char *text = encode(h);
 	if (!text) return -1;
 	double most_ms = h->samples ? (double)histogram_highest(histogram_index(h->most)) / 1e6 : 0;
-	int n = fprintf(out, "Tag=%s,%.3f,%.3f,%.3f,%s\n", tag, start_s, length_s, most_ms, text);
+	int n = fprintf(out, "Tag=%s,%.6f,%.6f,%.3f,%s\n", tag, start_s, length_s, most_ms, text);
 	free(text);
 	return n < 0 ? -1 : 0;
 }

@@ -79,3 +79,23 @@ def test_a_number_of_requests_is_measured_until_the_last_has_ended(build, tmp_pa
             result = httpbench(build, "-n", 44, "-c", 4, "-T", 1, *more, origin.url, status=1, tmp_path=tmp_path)
             assert 1 <= result["elapsed_s"] < 5
             origin.requests = 0
+
+
+@pytest.mark.parametrize("more", [["-n", 40], ["-d", 1.2, "-R", 100], ["-n", 150, "-R", 120]], ids=["number", "duration", "open"])
+def test_the_last_second_ends_with_the_run(build, tmp_path, more):
+    """Its rate is that of the answers, not of the time at which they were collected."""
+    with Origin() as origin:
+        result = httpbench(build, "-c", 4, *more, "--tsv", tmp_path / "tsv", "--hlog", tmp_path / "hlog", origin.url, tmp_path=tmp_path)
+    lines = [[float(value) for value in line.split("\t")[:3]] for line in (tmp_path / "tsv").read_text().splitlines()[1:]]
+    assert lines[-1][1] == pytest.approx(result["elapsed_s"], abs=2e-6) and sum(line[2] for line in lines) == result["answered"]
+    assert all(start < end for start, end, _ in lines) and all(a[1] == b[0] for a, b in zip(lines, lines[1:]))
+    intervals = re.findall(r"^Tag=whole,([\d.]+),([\d.]+),", (tmp_path / "hlog").read_text(), re.MULTILINE)
+    assert float(intervals[-1][0]) + float(intervals[-1][1]) == pytest.approx(result["elapsed_s"], abs=3e-6)
+
+
+def test_what_ends_after_the_run_has_a_second_of_its_own(build, tmp_path):
+    with Origin(lambda _, number, __: OK if number <= 40 else time.sleep(30)) as origin:
+        result = httpbench(build, "-d", 1, "-c", 4, "-T", 0.5, "--tsv", tmp_path / "tsv", origin.url, status=1, tmp_path=tmp_path)
+    lines = [[float(value) for value in line.split("\t")[:4]] for line in (tmp_path / "tsv").read_text().splitlines()[1:]]
+    assert result["elapsed_s"] == 1 and all(start < end for start, end, *_ in lines)
+    assert sum(line[3] for line in lines) == sum(failures(result).values())

@@ -50,32 +50,6 @@ static bool is_hopeless(const struct measures *m) {
 	return !m->count[COUNT_ANSWERED] && !*m->tls && *m->tls_failed;
 }
 
-/* Waits until all clients have ended. Returns when they were asked to end, in seconds since the start; 0: they were
- * not. */
-static double watch_clients(struct client **client, unsigned clients, double start_s, run_watch *watch, void *context,
-							struct run *r, struct measures *m) {
-	/* clients hand over their results at whole seconds; they are collected a little later */
-	const double step = COLLECT_MS / 1000.0, lag = 0.05;
-	double from = 0, stopped_s = 0;
-	bool running = true;
-	for (unsigned n = 1; running; n++) {
-		double until = start_s + n * step + lag;
-		while (running && machine_seconds(CLOCK_MONOTONIC) < until) {
-			double soon = machine_seconds(CLOCK_MONOTONIC) + lag;
-			sleep_until(soon < until ? soon : until);
-			running = collect(client, clients, m);
-			if (interrupt_came && stopped_s == 0) stopped_s = stop_clients(client, clients, start_s);
-		}
-		double to = running ? n * step : machine_seconds(CLOCK_MONOTONIC) - start_s;
-		if (to > from) watch(context, from, to, m);
-		measures_add(&r->total, m);
-		measures_reset(m);
-		from = to;
-		if (stopped_s == 0 && is_hopeless(&r->total)) stopped_s = stop_clients(client, clients, start_s);
-	}
-	return stopped_s;
-}
-
 static int64_t of_seconds(double s) { return (int64_t)(s * 1e9); }
 
 /* Returns how long the server was under load: until the duration has passed or the run was stopped, or until the last
@@ -88,6 +62,32 @@ static double load_s(const struct plan *plan, const struct measures *m, double s
 	double load_s = all ? 0 : (double)plan->duration_ns / 1e9;
 	if (!all && stopped_s > 0 && (load_s == 0 || stopped_s < load_s)) load_s = stopped_s;
 	return last_s > load_s ? last_s : load_s;
+}
+
+/* Waits until all clients have ended, and fills in the totals and how long the run took. */
+static void watch_clients(const struct plan *plan, struct client **client, double start_s, run_watch *watch,
+						  void *context, struct run *r, struct measures *m) {
+	/* clients hand over their results at whole seconds; they are collected a little later */
+	const double step = COLLECT_MS / 1000.0, lag = 0.05;
+	double from = 0, stopped_s = 0;
+	bool running = true;
+	for (unsigned n = 1; running; n++) {
+		double until = start_s + n * step + lag;
+		while (running && machine_seconds(CLOCK_MONOTONIC) < until) {
+			double soon = machine_seconds(CLOCK_MONOTONIC) + lag;
+			sleep_until(soon < until ? soon : until);
+			running = collect(client, plan->clients, m);
+			if (interrupt_came && stopped_s == 0) stopped_s = stop_clients(client, plan->clients, start_s);
+		}
+		measures_add(&r->total, m);
+		if (!running) r->elapsed_s = load_s(plan, &r->total, start_s, stopped_s);
+		double to = running ? n * step : r->elapsed_s;
+		if (to <= from) to = machine_seconds(CLOCK_MONOTONIC) - start_s; /* what ended after the run */
+		watch(context, from, to, m);
+		measures_reset(m);
+		from = to;
+		if (stopped_s == 0 && is_hopeless(&r->total)) stopped_s = stop_clients(client, plan->clients, start_s);
+	}
 }
 
 /* Makes all clients before the first one is started, so that this is not measured. Returns 0, or -1 with errno. */
@@ -123,10 +123,9 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	double start_s = machine_seconds(CLOCK_MONOTONIC);
 	if (result == 0) result = start_clients(client, plan->clients, start_s);
 	int error = errno;
-	double stopped_s = result == 0 ? watch_clients(client, plan->clients, start_s, watch, context, r, m) : 0;
+	if (result == 0) watch_clients(plan, client, start_s, watch, context, r, m);
 	note_usage(r, 1); /* what follows is not part of the load */
 	r->usage_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
-	r->elapsed_s = load_s(plan, &r->total, start_s, stopped_s);
 	if (r->elapsed_s <= 0) r->elapsed_s = r->usage_s;
 	for (unsigned i = 0; client && i < plan->clients; i++) client_free(client[i]);
 	r->interrupted = interrupt_came;
