@@ -251,6 +251,13 @@ static void check_outputs(const struct options *o) {
 		usage_refuse("only one of --json -, --tsv -, --hlog - and --tui may write to stdout");
 }
 
+/* Returns whether a line begins with a name and a colon. To HTTP/2 a line like ":path: /" would be one without a name,
+ * and the server's complaint would look like a fault of the server. */
+static bool is_header(const char *line) {
+	const size_t length = strcspn(line, ": \t");
+	return length && line[length] == ':';
+}
+
 /* Returns whether a line is a field with that name. */
 static bool is_field(const char *line, const char *name) {
 	const size_t length = strlen(name);
@@ -318,7 +325,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'T': p->timeout_ns = (int64_t)(usage_seconds("--timeout", optarg, 0.1, 3600) * 1e9); break;
 		case 'H':
 			if (request.headers == TARGET_HEADERS_MAX) usage_refuse("more than %d header fields", TARGET_HEADERS_MAX);
-			if (!strchr(optarg, ':')) usage_refuse("--header takes 'Name: value', not '%s'", optarg);
+			if (!is_header(optarg)) usage_refuse("--header takes 'Name: value', not '%s'", optarg);
 			if (strpbrk(optarg, "\r\n")) usage_refuse("--header takes one line");
 			request.header[request.headers++] = optarg;
 			break;

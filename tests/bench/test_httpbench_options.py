@@ -21,7 +21,7 @@ from running import httpbench
         (["http://a/\033[5;5H"], "control character"), (["http://a/a b"], "blank"), (["-H", "A: b\r\n\r\nGET", "http://a/"], "one line"),
         (["--unix", "", "http://a/"], "--unix"), (["--seed", "1.5", "http://a/"], "--seed takes a whole number"), (["-t", "3", "-c", "2", "http://a/"], "--connections 2"),
         (["-qc", "5", "http://a/"], "'-q'"), (["-c"], "'-c' needs a value"), (["--nothing", "http://a/"], "'--nothing'"), (["--rate"], "'--rate' needs"),
-        (["-H", "connection:  Close", "http://a/"], "use -k 1"),
+        (["-H", "connection:  Close", "http://a/"], "use -k 1"), (["-H", ":path: /b", "http://a/"], "Name: value"), (["-H", "A b: c", "http://a/"], "A b: c"),
         (["-d", "10s", "http://a/"], "seconds"), (["-T", "1m", "http://a/"], "seconds"), (["-X", "", "http://a/"], "--method"),
         (["ws://a/"], "use http:// with --websocket"), (["WSS://a/"], "use https:// with --websocket"),
         (["-n", "1", "--ranks", "2", "http://127.0.0.1/"], "--ranks"), (["https:///x"], "host"),
