@@ -227,9 +227,10 @@ static const char help[] = "usage: connbench [options] URL\n"
 						   "  -i EVERY        so many of them, samples are taken (default: 10)\n"
 						   "  -s SAMPLES      each time (default: 5)\n"
 						   "      --idle KIND the open connections: silent, answered (default: they had one\n"
-						   "                  answer), half (a request), slow (readers; the URL should be large)\n"
-						   "      --source NET connect from the addresses of NET, as 127.0.1.0/24 (default for\n"
-						   "                  many connections on loopback)\n"
+						   "                  answer), half (a request), slow (readers; the URL should be\n"
+						   "                  large)\n"
+						   "      --source NET connect from the addresses of NET, as 127.0.1.0/24 (the\n"
+						   "                  default for many connections on loopback)\n"
 						   "  -h, --help\n";
 
 static enum idle idle_of(const char *name) {

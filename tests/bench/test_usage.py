@@ -5,7 +5,17 @@ import subprocess
 import pytest
 
 
-@pytest.mark.parametrize("command", [["connbench"], ["crowd"], ["hold"], ["httpbench"], ["kbench"], ["kbench", "fork"]], ids=" ".join)
+COMMANDS = [["connbench"], ["crowd"], ["hold"], ["httpbench"], ["kbench"], ["kbench", "fork"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_fits_a_terminal_of_80_columns(plain, command):
+    program, *arguments = command
+    done = subprocess.run([plain / "bench" / program, *arguments, "--help"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("usage: ") and max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_help_that_cannot_be_written_is_an_error(build, command):
     program, *arguments = command
     with open("/dev/full", "w", encoding="ascii") as full:
