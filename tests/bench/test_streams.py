@@ -276,3 +276,27 @@ def test_an_answer_before_the_content_was_sent_counts(build, tmp_path):
         result = httpbench(build, "-n", 2, "-c", 1, "--body", tmp_path / "content", origin.url, status=1, tmp_path=tmp_path)
         ended.set()
         assert failures(result) == {"wrong_status": 2} and result["connected"] == 2
+
+
+@pytest.mark.parametrize("rate", [[], ["-R", 400]], ids=["closed", "open"])
+def test_a_stream_without_an_answer_in_time_fails_alone(build, tmp_path, rate):
+    """Its answer comes later, and counts as little as one that never comes."""
+
+    def behave(stream):
+        if stream.order % 100 != 50:
+            threading.Timer(0.02, stream.answer).start()
+        elif stream.order == 50:
+            threading.Timer(1.2, stream.answer).start()
+
+    with Http2Origin(behave) as origin:
+        result = run(build, tmp_path, origin, "-n", 1000, "-c", 1, "-p", 16, "-T", 0.7, *rate, status=1)
+        assert failures(result) == {"timed_out": 10} and result["answered"] == 990
+        assert len(origin.connections) == 1 and origin.requests == 1000
+
+
+def test_a_connection_on_which_nothing_comes_is_closed(build, tmp_path):
+    """The server's settings may come after the first requests were sent, but nothing later."""
+    with Http2Origin(lambda stream: len(stream.connection.origin.connections) > 1 and stream.answer()) as origin:
+        result = run(build, tmp_path, origin, "-n", 40, "-c", 1, "-p", 4, "-T", 0.5, status=1)
+        late = failures(result)["timed_out"]
+        assert late in (4, 8) and result["answered"] == 40 - late and len(origin.connections) == 2

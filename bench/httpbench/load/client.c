@@ -182,6 +182,21 @@ static void readable(struct client *c, struct connection *conn) {
 	if (open || (running(c) && (conn = take_closed(c)))) refill(c, conn);
 }
 
+/* Handles that the first request of a connection has had no answer in time. If something has come since it was sent,
+ * the connection is sound, and the other requests can go on. */
+static void time_out(struct client *c, struct connection *conn) {
+	struct connection_request *p = connection_at(&c->pool, conn, conn->head);
+	const struct connection_protocol *protocol = c->pool.protocol;
+	const bool sound = p && p->sent_ns && conn->state == CONNECTION_OPEN && conn->since_ns > p->sent_ns;
+	if (!sound || !protocol->cancel || !protocol->cancel(conn, p)) {
+		connection_fail(&c->pool, conn, FAILURE_TIMEOUT);
+		return;
+	}
+	connection_failed(&c->pool, conn, p, FAILURE_TIMEOUT);
+	if (plan_open_loop(c->pool.plan)) connection_write(&c->pool, conn);
+	else refill(c, conn);
+}
+
 static void heed_stop(struct client *c) {
 	const int64_t stop_ns = atomic_load(&c->stop_ns);
 	if (!stop_ns) return;
@@ -202,7 +217,7 @@ static bool run_turn(struct client *c) {
 	for (int fd; (fd = io_canread(c->pool.loop)) != -1; c->busy = true) readable(c, io_cookie(c->pool.loop, fd));
 	if (c->busy) c->busy_ns = c->pool.now_ns;
 	for (int fd; (fd = io_timedout(c->pool.loop)) != -1;)
-		connection_fail(&c->pool, io_cookie(c->pool.loop, fd), FAILURE_TIMEOUT);
+		time_out(c, io_cookie(c->pool.loop, fd));
 	if (plan_open_loop(c->pool.plan)) dispatch(c);
 	else open_missing(c);
 	if (c->pool.now_ns >= c->tick_ns) hand_over(c);

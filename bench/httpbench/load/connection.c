@@ -430,6 +430,7 @@ bool connection_read(struct connections *c, struct connection *conn) {
 	}
 	if (n > 0) {
 		c->filling->count[COUNT_BYTES] += (uint64_t)n;
+		if (conn->state == CONNECTION_OPEN) conn->since_ns = c->now_ns;
 		free(conn->input);
 		conn->input = NULL;
 		conn->input_length = 0;

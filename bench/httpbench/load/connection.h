@@ -24,6 +24,7 @@ struct connection_request {
 	bool again;      /* it was on another connection before */
 	bool last;       /* the last one of its connection */
 	uint16_t previous, next;
+	int32_t stream; /* HTTP/2: its number; 0: not yet */
 	struct response response;
 };
 
@@ -61,7 +62,7 @@ struct connection {
 	uint32_t requests;     /* assigned so far */
 	uint32_t input_length; /* bytes of an incomplete head in input */
 	int32_t previous, next;
-	int64_t since_ns; /* the time it entered its state, until it is open */
+	int64_t since_ns; /* the time it entered its state; when it is open, of the last input */
 	char *input;
 	tls_stream *tls; /* NULL: without TLS */
 	void *session;   /* of the protocol, if it has one and the connection is established */
@@ -84,6 +85,9 @@ struct connection_protocol {
 	bool (*take)(struct connections *connections, struct connection *conn, const char *data, size_t length);
 	/* Closes a connection whose server has closed its end. */
 	void (*end_of_input)(struct connections *connections, struct connection *conn);
+	/* Gives up a request that was sent, without ending the connection; the caller then ends the request. Returns false
+	 * if it cannot. NULL: it never can. */
+	bool (*cancel)(struct connection *conn, const struct connection_request *request);
 	/* Tells the server that a sound connection is about to be closed. NULL: it is not told. */
 	void (*leave)(struct connections *connections, struct connection *conn);
 };

@@ -114,7 +114,14 @@ static int submit(const struct connections *c, const struct session *h, struct c
 								.valuelen = t->field[i].value.length,
 								.flags = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 	const nghttp2_data_provider *body = content->length ? &provider : NULL;
-	return nghttp2_submit_request(h->http2, NULL, field, t->fields, body, p) < 0 ? -1 : 0;
+	p->stream = nghttp2_submit_request(h->http2, NULL, field, t->fields, body, p);
+	return p->stream < 0 ? -1 : 0;
+}
+
+static bool cancel(struct connection *conn, const struct connection_request *p) {
+	const struct session *h = conn->session;
+	return nghttp2_session_set_stream_user_data(h->http2, p->stream, NULL) == 0 &&
+		   nghttp2_submit_rst_stream(h->http2, NGHTTP2_FLAG_NONE, p->stream, NGHTTP2_CANCEL) == 0;
 }
 
 /* Hands bytes to the kernel, and keeps those that it does not accept. Returns 0, or -1 with errno. */
@@ -236,4 +243,5 @@ const struct connection_protocol http2 = {.session_new = session_new,
 										  .send = send_requests,
 										  .wants_to_send = wants_to_send,
 										  .take = take,
-										  .end_of_input = end_of_input};
+										  .end_of_input = end_of_input,
+										  .cancel = cancel};
