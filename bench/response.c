@@ -116,7 +116,7 @@ static bool step(struct response *r, char c) {
 			return true;
 		}
 		r->state = AT_CHUNK_EXTENSION;
-		return r->has_size && (c == '\r' || c == ';' || c == ' ');
+		return r->has_size && (c == '\r' || c == ';' || c == ' ' || c == '\t');
 	}
 	case AT_CHUNK_EXTENSION:
 		if (c == '\n') r->state = r->left ? AT_CHUNK : AT_TRAILER;

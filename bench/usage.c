@@ -28,7 +28,7 @@ void usage_refuse(const char *format, ...) {
 	va_start(arguments, format);
 	fprintf(stderr, "%s: ", usage_program);
 	vfprintf(stderr, format, arguments);
-	fprintf(stderr, " (see %s --help)\n", usage_program);
+	fprintf(stderr, " (see --help)\n"); /* some are installed under a longer name */
 	va_end(arguments);
 	exit(2);
 }

@@ -234,7 +234,7 @@ def test_what_times_out_is_in_no_percentile_that_it_would_flatter(build, tmp_pat
 
 
 ANSWERS = {
-    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: x\r\n\r\n",
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\nA\t;x\r\n0123456789\r\n0\r\nT: x\r\n\r\n",
     "no content": b"HTTP/1.1 204 No Content\r\n\r\n",
     "an interim answer": b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK,
     "odd fields": b"HTTP/1.1 200\r\nX: content-length: 7\r\ncontent-LENGTH:2\r\nConnection: Keep-Alive\r\n\r\nab",

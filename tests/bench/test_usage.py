@@ -29,4 +29,4 @@ def test_too_few_descriptors_are_named(plain, program):
     done = subprocess.run(["prlimit", "--nofile=16", plain / "bench" / program, "http://127.0.0.1/"], capture_output=True, text=True,
                           timeout=60, check=False)  # fmt: skip
     assert done.returncode == 2 and not done.stdout
-    assert done.stderr == f"{program}: the limit of 16 descriptors is too low, which ulimit -n sets (see {program} --help)\n"
+    assert done.stderr == f"{program}: the limit of 16 descriptors is too low, which ulimit -n sets (see --help)\n"
