@@ -314,7 +314,8 @@ bool certificate_files_refresh(struct certificate_files *f) {
 	if (day != f->day) certificates_report(f->current, report_daily);
 	f->day = day;
 	/* an error may be temporary: a certificate that becomes valid tomorrow, or a lack of descriptors */
-	return settled && (w.hash != f->loaded || (f->retry && --f->retry == 0)) && load(f, &w) == 0;
+	const bool changed = w.hash != f->loaded || certificates_outdated(f->current);
+	return settled && (changed || (f->retry && --f->retry == 0)) && load(f, &w) == 0;
 }
 
 const char *certificate_files_broken(const struct certificate_files *f) { return f->broken; }

@@ -39,6 +39,7 @@ struct certificates {
 	SSL_CTX *context;   /* without certificates: certificates_choose() gives them to each connection */
 	struct pair **pair; /* in the order of addition */
 	unsigned pairs;
+	uint64_t valid;              /* the result of validity() in certificates_seal() */
 	struct certified_name *name; /* sorted; filled in by certificates_seal() */
 	size_t names;
 };
@@ -305,16 +306,28 @@ static int by_text(const void *a, const void *b) {
 	return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+static bool is_valid_at(const struct pair *p, time_t now) { return p->from <= now && now < p->until; }
+
+/* Returns a number that changes when a certificate becomes valid or expires. */
+static uint64_t validity(const struct certificates *set, time_t now) {
+	uint64_t bits = 1;
+	for (unsigned i = 0; i < set->pairs; i++) bits = 3 * bits + is_valid_at(set->pair[i], now);
+	return bits;
+}
+
+bool certificates_outdated(const struct certificates *set) { return validity(set, time(NULL)) != set->valid; }
+
 int certificates_seal(struct certificates *set) {
-	char unused[CERTIFICATE_ERROR];
+	const time_t now = time(NULL);
 	size_t count = set->pairs, n = 0;
 	for (unsigned i = 0; i < set->pairs; i++)
 		for (size_t at = 0; at < set->pair[i]->names.length; at++) count += !set->pair[i]->names.at[at];
 	set->name = calloc(count + 1, sizeof *set->name);
 	if (!set->name) return -1;
+	set->valid = validity(set, now);
 	for (unsigned i = 0; i < set->pairs; i++) {
 		struct certified_name name = {.text = "", .rank = i, .pair = set->pair[i]};
-		if (!is_valid(name.pair->certificate, 0, unused)) name.rank += set->pairs; /* after all valid ones */
+		if (!is_valid_at(name.pair, now)) name.rank += set->pairs; /* after all valid ones */
 		set->name[n++] = name;
 		for (struct slice left = name.pair->names; left.length; slice_drop(&left, strlen(left.at) + 1)) {
 			name.text = left.at;
@@ -365,8 +378,7 @@ static const struct certified_name *find_server(const struct certificates *set, 
 
 bool certificates_cover(const struct certificates *set, const char *name) {
 	const struct certified_name *found = find_server(set, name);
-	const time_t now = time(NULL);
-	return found && found->pair->from <= now && now < found->pair->until;
+	return found && is_valid_at(found->pair, time(NULL));
 }
 
 int certificates_choose(SSL *ssl, int *alert, void *unused) {

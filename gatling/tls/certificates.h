@@ -50,6 +50,10 @@ bool certificates_keep(struct certificates *set, const struct certificates *last
 /* Completes the set. Returns 0, or -1 if memory runs out. */
 int certificates_seal(struct certificates *set);
 
+/* Returns whether a certificate has expired or become valid since certificates_seal(), so that another one may be the
+ * best of its names. */
+bool certificates_outdated(const struct certificates *set);
+
 /* Returns whether the set has a certificate, valid now, for a name (NUL-terminated), found as in a handshake. */
 bool certificates_cover(const struct certificates *set, const char *name);
 

@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import math
 import os
 import re
 import resource
@@ -71,7 +72,7 @@ def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_p
     directory = Path(tempfile.mkdtemp(prefix="gatling-wire-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o755)
-    command = ["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-days", str(days), "-subj", "/CN=test", "-addext", f"subjectAltName={names}",
+    command = ["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-days", str(math.ceil(days)), "-subj", "/CN=test", "-addext", f"subjectAltName={names}",
                "-keyout", "key.pem", "-out", "cert.pem"]  # fmt: skip
     subprocess.run(command, cwd=directory, check=True, capture_output=True)
     if expired:

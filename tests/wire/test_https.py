@@ -227,6 +227,21 @@ def test_of_two_certificates_for_a_name_the_valid_one_is_shown(first_build, file
         assert "has expired" in server.errors[0] and len(server.errors) == 1
 
 
+def test_when_a_certificate_expires_another_one_of_its_names_is_shown(first_build, files):
+    begun = time.time()
+    pairs = [certificate("DNS:localhost,DNS:heirs", days=days, begun=1) for days in (5 / 86400, 2)]
+    first, heir = (ssl.PEM_cert_to_DER_cert(cert.read_text()) for cert, _ in pairs)
+    flags = [flag for cert, key in pairs for flag in ("--cert", cert, "--key", key)]
+    with Tls(first_build, files, *FLAGS, *flags) as server:
+
+        def shown():
+            with server.connect(name="heirs") as c:
+                return c.socket.getpeercert(binary_form=True)
+
+        assert shown() == first or time.time() > begun + 5
+        eventually(lambda: shown() == heir)
+
+
 @pytest.mark.parametrize("what,why", [("key", "no certificate in it"), ("half", "certificate 2 in it cannot be read"),
                                       ("/nonexistent", "No such file"), ("/etc", "it is not a file")])  # fmt: skip
 def test_without_the_authorities_of_clients_it_does_not_start(first_build, files, what, why):
