@@ -21,6 +21,14 @@ const struct slice coding_name[CODINGS] = {
 	[CODING_BR] = SLICE("br"),
 };
 
+struct slice coding_original(struct slice name) {
+	const char last = name.length ? name.at[name.length - 1] : '\0';
+	if (last != 'z' && last != 't' && last != 'r') return name; /* the usual case */
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
+		if (slice_ends(name, coding_suffix[i])) return slice_first(name, name.length - coding_suffix[i].length);
+	return name;
+}
+
 /* Parses a qvalue (RFC 9110, section 12.4.2) into thousandths. A malformed one counts as WEIGHT_MAX, as if absent. */
 static unsigned parse_qvalue(struct slice s) {
 	unsigned weight = 0, unit = WEIGHT_MAX;

@@ -11,6 +11,10 @@ enum coding { CODING_IDENTITY, CODING_GZIP, CODING_ZSTD, CODING_BR, CODINGS };
 extern const struct slice coding_suffix[CODINGS];
 extern const struct slice coding_name[CODINGS];
 
+/* Returns the name, or path, of the file of which a file with this name is a copy in a coding; the name itself if it
+ * has no such suffix. */
+struct slice coding_original(struct slice name);
+
 /* The weights (qvalues) of the client in thousandths; 0: not acceptable. */
 struct coding_weights {
 	unsigned of[CODINGS];

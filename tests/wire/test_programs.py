@@ -308,9 +308,13 @@ def test_a_client_chooses_no_script_but_one_with_the_name_of_a_script(build, rul
     ("/*.php fcgi://{} 200", "/loop" * 33 + "/index.php"),
     ("/x http://{} 200", "/example.org/index.php"),
     ("/*.html fcgi://{} 200", "/none"),
+    ("/*.php fcgi://{} 200", "/copied.php.br"),
+    ("/x http://{} 200", "/copied.php.br"),
+    ("/x fcgi://{}/copied.tcl 200", "/copied.tcl.zst"),
 ])  # fmt: skip
 def test_a_script_is_never_sent_whatever_leads_to_it(build, rules, path):
     names = ["index.php", "about.html", "404.html", "cgi-bin/index.html", "tool.tcl", "example.org/index.php"]
+    names += ["copied.php.br", "copied.tcl.zst"]  # made by what compresses all files in a directory
     files = {name: b"secret" for name in names} | {"only.php.gz": gzip.compress(b"secret")}
     upstream, server = running(build, "fcgi", rule=rules, files=files)
     with upstream, server as server, server.connect() as c:

@@ -119,12 +119,15 @@ bool answer_known(const struct site_context *c, const struct request *q, struct 
 	return true;
 }
 
-/* Returns EACCES if a file is never sent: a script of the site or, with --upstream, a file with the name of a script.
- * Returns EAGAIN if that cannot be known for now; otherwise 0. */
+/* Returns EACCES if a file is never sent: a script of the site or, with --upstream, a file with the name of a script,
+ * or a precompressed copy of these. Returns EAGAIN if that cannot be known for now; otherwise 0. */
 static int protection(const struct decision *d, const char *end) {
-	struct slice path = {.at = d->local - 1, .length = (size_t)(end - d->local) + 1};
-	if (d->context->options->upstreams.count && script_is_named(path)) return EACCES;
-	return sites_protect(d->context->sites, d->site, path, d->context->now_ms);
+	const struct slice path = {.at = d->local - 1, .length = (size_t)(end - d->local) + 1};
+	const struct slice original = coding_original(path);
+	if (d->context->options->upstreams.count && script_is_named(original)) return EACCES;
+	const int error = sites_protect(d->context->sites, d->site, path, d->context->now_ms);
+	if (error || original.length == path.length) return error;
+	return sites_protect(d->context->sites, d->site, original, d->context->now_ms);
 }
 
 /* Answers with the file at d->path, which a NUL at `end` terminates. status: 200, or that of a rule. Returns 0, or an
