@@ -15,6 +15,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
+#include "gatling/http/coding.h"
 #include "gatling/site/rules/text_file.h"
 
 enum {
@@ -97,6 +98,7 @@ bool site_begins_at(const struct site *site, struct slice path) {
 }
 
 bool site_hides(const struct site *site, struct slice path) {
+	path = coding_original(path);
 	if (!path.length || path.at[path.length - 1] != 's') return false; /* the usual case */
 	size_t directory = site->holds_sites ? slice_until(path, '/') + 1 : 0;
 	struct slice name = directory < path.length ? slice_rest(path, directory) : path;

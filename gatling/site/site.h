@@ -68,8 +68,8 @@ unsigned sites_changes(const struct sites *sites);
  * the directory of a site inside it. */
 bool site_begins_at(const struct site *site, struct slice path);
 
-/* Returns whether a path in the site (decoded, without a leading slash) is that of _headers or _redirects, of the site
- * or of one inside it. These are not served. */
+/* Returns whether a path in the site (decoded, without a leading slash) is that of _headers or _redirects, or of a
+ * precompressed copy of these, of the site or of one inside it. These are not served. */
 bool site_hides(const struct site *site, struct slice path);
 
 /* Returns whether a request can have name as its host: a valid host name in lower case, with or without a port. */

@@ -230,7 +230,7 @@ def test_the_files_that_say_how_the_site_is_served_are_not_shown(server):
     ],
 )
 def test_nor_are_those_of_a_site_in_this_one(build, root, flag, host, path, hidden):
-    files = {"_headers", "_redirects"}
+    files = {"_headers", "_redirects", "_redirects.gz", "_headers.br"}
     for name in files:
         for directory in ("", "www.example.org/", "www.example.org/deep/"):
             root.write(directory + name, b"")
