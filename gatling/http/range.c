@@ -3,15 +3,14 @@
 
 #include "gatling/base/text.h"
 
-static const uint64_t LARGEST = UINT64_MAX / 20; /* larger numbers count as this */
-
-/* Removes a decimal number from the front of s. Returns false if there is none. */
+/* Removes a decimal number from the front of s. Those above UINT64_MAX count as that. Returns false if there is none.
+ */
 static bool take_number(struct slice *s, uint64_t *number) {
 	size_t n = 0;
 	*number = 0;
 	for (; n < s->length && text_is_digit(s->at[n]); n++) {
-		*number = *number * 10 + (uint64_t)(s->at[n] - '0');
-		if (*number > LARGEST) *number = LARGEST;
+		const uint64_t digit = (uint64_t)(s->at[n] - '0');
+		*number = *number > (UINT64_MAX - digit) / 10 ? UINT64_MAX : *number * 10 + digit;
 	}
 	slice_drop(s, n);
 	return n > 0;
@@ -42,13 +41,12 @@ int range_parse(struct slice value, uint64_t size, struct range *range) {
 	if (!slice_starts_nocase(value, unit)) return 0;
 	struct slice list = slice_rest(value, unit.length);
 	int specs = 0, satisfiable = 0;
-	uint64_t sum = 0;
+	uint64_t left = size; /* together they have no more */
 	for (struct slice spec; slice_next_element(&list, &spec); specs++) {
 		if (specs == RANGES_MAX || !parse_one(spec, size, &range[satisfiable])) return 0;
-		sum += range[satisfiable].length;
+		if (range[satisfiable].length > left) return 0;
+		left -= range[satisfiable].length;
 		satisfiable += range[satisfiable].length > 0;
 	}
-	if (!specs) return 0;
-	if (!satisfiable) return -1;
-	return satisfiable > 1 && sum > size ? 0 : satisfiable;
+	return specs && !satisfiable ? -1 : satisfiable;
 }

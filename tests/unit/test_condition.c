@@ -29,6 +29,8 @@ static void single_ranges(void **state) {
 	check_range("bytes=,1-2,,", 1000, 1, 2);
 	check_range("bytes=0-18446744073709551616", 1000, 0, 1000);
 	check_range("bytes=0-99999999999999999999999999999", 1000, 0, 1000);
+	check_range("bytes=9223372036854775800-9223372036854775801", INT64_MAX, INT64_MAX - 7, 2);
+	check_range("bytes=-9223372036854775800", INT64_MAX, 7, INT64_MAX - 7);
 }
 
 static void a_suffix_longer_than_the_file_is_the_whole_file(void **state) {
@@ -71,6 +73,7 @@ static void a_set_may_cover_the_whole_file_but_no_more(void **state) {
 	(void)state;
 	assert_int_equal(ranges("bytes=0-499,500-999", 1000), 2);
 	assert_int_equal(ranges("bytes=0-499,499-999", 1000), 0);
+	assert_int_equal(ranges("bytes=0-,0-,0-", INT64_MAX), 0);
 }
 
 static void a_set_beyond_the_limit_is_ignored(void **state) {
