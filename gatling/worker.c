@@ -117,6 +117,7 @@ static int start(struct worker *w) {
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (io_fd(w->context.loop, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
 	if (io_fd(w->context.loop, w->control.fd, &w->control) == -1) return -1;
+	(void)io_eagain_read(w->context.loop, w->control.fd); /* so that io_wantread() fails now if it cannot be watched */
 	return io_wantread(w->context.loop, w->control.fd);
 }
 

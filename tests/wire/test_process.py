@@ -212,6 +212,14 @@ def test_each_processor_has_a_worker_though_there_are_more_than_a_set_has_room_f
         assert f", {os.sysconf('SC_NPROCESSORS_ONLN')} worker" in server.banner
 
 
+@pytest.mark.clear
+def test_a_worker_that_could_not_be_told_anything_is_not_started(plain, files):
+    """The second descriptor to wait for is that of the main thread."""
+    tracer = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=epoll_ctl", "-e", "inject=epoll_ctl:error=ENOMEM:when=2"]
+    with pytest.raises(AssertionError, match="cannot start a worker: Cannot allocate memory"):
+        Server(plain, files, "-j", "1", tracer=tracer).kill()
+
+
 def cpu(server, thread):
     """Returns the nanoseconds that a thread has run."""
     with open(f"/proc/{server.pid}/task/{thread}/schedstat", encoding="ascii") as f:
