@@ -64,6 +64,17 @@ struct log_queue *log_queue_new(struct log *log) {
 	return l;
 }
 
+/* Reports that lines are dropped, and why. Those of the error log (shared) are reported on stderr. */
+static void complain(const struct log_queue *l, const char *reason) {
+	char text[NOTICE_TEXT_MAX];
+	const char *path = l->log->file.path;
+	if (!notice_due(&l->log->told)) return;
+	snprintf(text, sizeof text, "cannot write the %slog%s%s: %s: its lines are dropped", l->shared ? "error " : "",
+			 path ? " " : "", path ? path : "", reason);
+	if (l->shared) notice_of_sink(text);
+	else notice_line(LEVEL_ERROR, "%s", text);
+}
+
 static void drop(struct log_queue *l, unsigned long lines) {
 	atomic_fetch_add(&l->dropped, lines);
 	atomic_fetch_add(&l->dropped_ever, lines);
@@ -78,6 +89,7 @@ void log_line(struct log_queue *l, struct slice line, int64_t now_ms) {
 		log_flush(l, now_ms);
 		b = &l->batch[l->filling];
 		if (b->length + length > LOG_BATCH) {
+			complain(l, "its reader or disk is too slow");
 			drop(l, 1);
 			return;
 		}
@@ -163,23 +175,12 @@ static unsigned long write_lines(struct log_queue *l, const char *text, size_t l
 	return lost;
 }
 
-/* Reports that lines are dropped. Those of the error log (shared) are reported on stderr. */
-static void complain(const struct log_queue *l, int error) {
-	char text[NOTICE_TEXT_MAX];
-	const char *path = l->log->file.path;
-	if (!notice_due(&l->log->told)) return;
-	snprintf(text, sizeof text, "cannot write the %slog%s%s: %s: its lines are dropped", l->shared ? "error " : "",
-			 path ? " " : "", path ? path : "", strerror(error));
-	if (l->shared) notice_of_sink(text);
-	else notice_line(LEVEL_ERROR, "%s", text);
-}
-
 /* Writes the batch of a queue, and then, if there is room, how many lines were dropped. */
 static void write_batch(struct log_queue *l, const struct log_batch *b) {
 	char note[NOTE_MAX];
 	unsigned long lost = write_lines(l, b->text, b->length);
 	if (lost) {
-		complain(l, errno);
+		complain(l, strerror(errno));
 		drop(l, lost);
 		return;
 	}
@@ -311,6 +312,7 @@ void log_stop(struct log *log) {
 	bool abandoned = log->abandoned = !log->ended;
 	if (abandoned) pthread_detach(log->thread); /* it hangs in a write, and frees the log if that ever ends */
 	pthread_mutex_unlock(&log->mutex);
+	if (abandoned) notice_line(LEVEL_ERROR, "the last lines of the log are lost: its reader or disk is too slow");
 	if (abandoned) return;
 	pthread_join(log->thread, NULL);
 	log_free(log);

@@ -553,7 +553,21 @@ def test_a_log_that_nobody_reads_stops_nobody(build, files):
             return b"log lines dropped" in text
 
         eventually(said)
+        assert server.errors == ["gatling: cannot write the log: its reader or disk is too slow: its lines are dropped"]
         os.close(read)
+
+
+def test_that_nobody_reads_the_end_of_a_log_is_said(build, files):
+    read, write = os.pipe()
+    with Server(build, files, "-j", "1", stdout=write) as server:
+        os.close(write)
+        with server.connect() as c:
+            c.send((b"GET /nope" + b"x" * 200 + b" HTTP/1.1\r\nHost: a\r\n\r\n") * 600)  # more than the pipe holds
+            for _ in range(600):
+                assert c.response().status == 404
+        server.stop()
+        assert server.errors == ["gatling: the last lines of the log are lost: its reader or disk is too slow"]
+    os.close(read)
 
 
 def test_without_a_log_there_is_none(build, files):
