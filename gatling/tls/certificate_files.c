@@ -159,7 +159,7 @@ static void visit(struct walk *w, struct candidate *c) {
 	if (loaded) return;
 	note_broken(w->files, c->cert.shown);
 	notice(c->state, "cannot use certificate %s: %s%s", c->cert.shown, c->problem ? c->problem : why,
-		   kept ? "; the last good one stays in use" : "");
+		   kept ? "; the last one stays in use" : "");
 }
 
 /* Updates the names if the directory has changed. If it is gone, they are kept, so that the last good state of each

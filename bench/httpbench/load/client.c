@@ -216,8 +216,7 @@ static bool run_turn(struct client *c) {
 	}
 	for (int fd; (fd = io_canread(c->pool.loop)) != -1; c->busy = true) readable(c, io_cookie(c->pool.loop, fd));
 	if (c->busy) c->busy_ns = c->pool.now_ns;
-	for (int fd; (fd = io_timedout(c->pool.loop)) != -1;)
-		time_out(c, io_cookie(c->pool.loop, fd));
+	for (int fd; (fd = io_timedout(c->pool.loop)) != -1;) time_out(c, io_cookie(c->pool.loop, fd));
 	if (plan_open_loop(c->pool.plan)) dispatch(c);
 	else open_missing(c);
 	if (c->pool.now_ns >= c->tick_ns) hand_over(c);
