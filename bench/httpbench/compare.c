@@ -145,6 +145,8 @@ static double confidence_above(const struct ratio *r, double limit) {
 
 /* --- the table --- */
 
+enum { RATIO_MAX = 1000 }; /* as the upper bound it says no more than a larger one would */
+
 static void print_row(const char *name, const char *const value[2], const struct estimate e[2], double confidence) {
 	const struct ratio r = ratio_of(&e[0], &e[1]);
 	printf("%-10s %11s %11s", name, value[0], value[1]);
@@ -154,7 +156,10 @@ static void print_row(const char *name, const char *const value[2], const struct
 	}
 	const double reach = student_quantile((1 + confidence) / 2, r.freedom) * r.error;
 	const double least = exp(r.log - reach), most = exp(r.log + reach);
-	printf(" %7.3f   %.3f to %.3f%s\n", exp(r.log), least, most, least > 1 ? "   more" : most < 1 ? "   less" : "");
+	printf(" %7.3f   %.3f ", exp(r.log), least);
+	if (most < RATIO_MAX) printf("to %.3f", most);
+	else fputs("or more", stdout);
+	puts(least > 1 ? "   more" : most < 1 ? "   less" : "");
 }
 
 static void print_rate(struct side *const side[2], double confidence) {

@@ -235,6 +235,16 @@ def test_a_run_that_is_slower_is_found_with_an_interval_around_the_truth(plain, 
     httpbench(plain, "compare", "--fail", "p99>50%", drifting(3), drifting(4, factor=1.3))
 
 
+def test_an_interval_that_says_nothing_has_no_upper_bound(plain, drifting):
+    """In the second half of the run everything takes a thousand times as long."""
+    log, slow = drifting(7, seconds=20), drifting(8, seconds=20, factor=1000).read_text()
+    late = re.findall(r"^Tag=whole,1\d\..*\n", slow, re.MULTILINE)
+    log.write_text(re.sub(r"^Tag=whole,1\d\..*\n", lambda _: late.pop(0), log.read_text(), flags=re.MULTILINE))
+    done = httpbench(plain, "compare", log, log)
+    assert re.search(r"^50% .* 1\.000   0\.000 or more$", done.stdout, re.MULTILINE)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
 def test_a_rate_below_one_is_none_of_zero(plain, drifting):
     """Nothing is answered in every other second."""
     log = drifting(7, samples=1)
