@@ -74,15 +74,12 @@ static void check_original(const char *path, const struct stat *st) {
 	char original[PATH_MAX];
 	struct file_version version = file_version_of(st);
 	struct stat original_st;
-	const struct slice whole = slice_of(path);
-	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
-		if (!slice_ends(whole, coding_suffix[i])) continue;
-		snprintf(original, sizeof original, "%.*s", (int)(whole.length - coding_suffix[i].length), path);
-		if (docroot_stat(walked.docroot, original, &original_st) == -1 || !S_ISREG(original_st.st_mode)) continue;
-		struct file_version original_version = file_version_of(&original_st);
-		if (file_version_older(&version, &original_version))
-			unserved_report_outdated(path, original, &original_version);
-	}
+	const struct slice whole = slice_of(path), name = coding_original(whole);
+	if (name.length == whole.length) return;
+	snprintf(original, sizeof original, "%.*s", (int)name.length, name.at);
+	if (docroot_stat(walked.docroot, original, &original_st) == -1 || !S_ISREG(original_st.st_mode)) return;
+	struct file_version original_version = file_version_of(&original_st);
+	if (file_version_older(&version, &original_version)) unserved_report_outdated(path, original, &original_version);
 }
 
 /* Reports a symbolic link whose target does not exist, unless the target is a URL. */

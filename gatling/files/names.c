@@ -131,10 +131,8 @@ static bool add_entry(struct reading *r, enum entry entry, struct slice name, bo
 /* Adds the entries of a name. Returns false if there are too many names, or no memory. */
 static bool add(struct reading *r, struct slice name, const struct dirent *found) {
 	if (r->names++ == NAMES_MAX) return false;
-	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
-		if (slice_ends(name, coding_suffix[i]) &&
-			!add_entry(r, ENTRY_CODED, slice_first(name, name.length - coding_suffix[i].length), false, 0))
-			return false;
+	const struct slice original = coding_original(name);
+	if (original.length < name.length && !add_entry(r, ENTRY_CODED, original, false, 0)) return false;
 	return add_entry(r, ENTRY_ITSELF, name, found->d_type == DT_REG, found->d_ino);
 }
 

@@ -22,9 +22,7 @@ static const char *coded_path(const struct cache_entry *e, enum coding coding, c
 /* Returns whether other codings of a file are ignored: it has the name of an encoded file itself, or may be a private
  * key, which could not be recognized in an encoded file. */
 static bool ignores_codings(const struct cache_entry *e) {
-	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
-		if (slice_ends(e->path, coding_suffix[i])) return true;
-	return unserved_is_key(e->path);
+	return coding_original(e->path).length < e->path.length || unserved_is_key(e->path);
 }
 
 /* Calls stat(2) for the file in a coding. Returns 0 or an errno. */
