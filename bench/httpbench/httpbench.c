@@ -148,8 +148,9 @@ static int run_once(const struct options *o) {
 	if (result == -1) return cannot_start();
 	report_run(outputs_on_stdout(o) ? stderr : stdout, p, &r);
 	if (out.json) files_json(out.json, p, &r, run_rate(&r));
-	if (out.hlog) files_hlog_end(out.hlog, &r);
 	note_error(out.json);
+	if (out.hlog) files_hlog_end(out.hlog, &r);
+	note_error(out.hlog);
 	close_output(out.json, o->json_path);
 	close_output(out.tsv, o->tsv_path);
 	close_output(out.hlog, o->hlog_path);
