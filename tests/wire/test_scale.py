@@ -95,8 +95,7 @@ def is_answered(server):
 def test_thirty_thousand_silent_clients_keep_nobody_out(plain, files, silent_clients, workers):
     with Server(plain, files, "-j", str(workers), "-n") as server:
         silent_clients(server, processes=3, each=10_000)
-        for _ in range(10):
-            eventually(lambda: is_answered(server))
+        eventually(lambda: all(is_answered(server) for _ in range(10)))
         used = server.cpu_seconds()
         eventually(lambda: is_answered(server))
         assert server.cpu_seconds() - used < 1
