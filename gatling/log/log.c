@@ -312,8 +312,10 @@ void log_stop(struct log *log) {
 	bool abandoned = log->abandoned = !log->ended;
 	if (abandoned) pthread_detach(log->thread); /* it hangs in a write, and frees the log if that ever ends */
 	pthread_mutex_unlock(&log->mutex);
-	if (abandoned) notice_line(LEVEL_ERROR, "the last lines of the log are lost: its reader or disk is too slow");
-	if (abandoned) return;
+	if (abandoned) {
+		notice_line(LEVEL_ERROR, "the last lines of the log are lost: its reader or disk is too slow");
+		return;
+	}
 	pthread_join(log->thread, NULL);
 	log_free(log);
 }
