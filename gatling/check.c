@@ -123,7 +123,7 @@ static void check_place(const char *at, const struct FTW *where, bool passwords)
 	snprintf(directory, sizeof directory, "%.*s", where->base - 1, at);
 	if (docroot_stat(walked.docroot, directory, &st) == -1) return;
 	if (where->level == 1 && walked.vhosts != VHOSTS_ONLY) return;
-	/* passwords take effect in every directory in the root, whatever its name: see basic_auth_realms() */
+	/* passwords take effect in every directory in the root, whatever its name: see basic_auth_guard() */
 	bool (*const fits)(const char *) = passwords ? any_name : site_is_host;
 	if (passwords || walked.vhosts != VHOSTS_OFF)
 		if ((where->level == 2 && fits(directory + 2)) || is_in_root(&st, fits)) return;
@@ -140,9 +140,11 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
 	bool passwords = strcmp(name, ".htaccess_global") == 0;
-	/* the passwords of a directory that is not a site take effect there, too: see basic_auth_realms() */
-	if ((passwords && where->level == 2) || strcmp(name, ".htaccess") == 0)
-		realm_release(basic_auth_find(walked.auth, path));
+	/* the passwords of a directory that is not a site take effect there, too: see basic_auth_guard() */
+	if ((passwords && where->level == 2) || strcmp(name, ".htaccess") == 0) {
+		struct guard guard = basic_auth_of_files(walked.auth, path, NULL);
+		guard_release(&guard);
+	}
 	if (type == FTW_F && (rules || passwords)) check_place(at, where, passwords);
 	if (is_hidden(at) || rules) return 0;
 	const bool of_site = type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY;

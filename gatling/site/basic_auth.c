@@ -29,7 +29,7 @@ enum {
 struct realm {
 	unsigned references;
 	uint64_t id; /* of the content: while that stays the same, clients need not authenticate again */
-	char *text;  /* of the file; NULL: access is denied */
+	char *text;  /* of the file; NULL: nobody is admitted */
 	struct slice name;
 	struct slice users; /* their lines: there may be a megabyte of them, so nothing else is kept */
 };
@@ -73,12 +73,15 @@ struct basic_auth {
 	char lines[AUTH_LINES_MAX];
 };
 
-void realm_retain(struct realm *realm) { realm->references++; }
-
-void realm_release(struct realm *realm) {
+static void realm_release(struct realm *realm) {
 	if (!realm || --realm->references) return;
 	free(realm->text);
 	free(realm);
+}
+
+void guard_release(struct guard *guard) {
+	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(guard->realm[i]);
+	*guard = (struct guard){0};
 }
 
 struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *names, struct jobs *jobs) {
@@ -166,7 +169,7 @@ static bool make_id(const struct auth_file *f, const char *text, size_t length, 
 /* Returns the realm of a file that cannot be read: access is denied, or answered with 503 if the error is temporary. */
 static struct realm *unreadable_realm(struct basic_auth *auth, int error) {
 	struct realm *realm = docroot_error_is_temporary(error) ? &auth->unavailable : &auth->denied;
-	realm_retain(realm);
+	realm->references++;
 	return realm;
 }
 
@@ -210,19 +213,9 @@ static struct auth_file *find_file(struct basic_auth *auth, const struct stat *s
 	return place;
 }
 
-/* Does what basic_auth_find() does. lately: as for basic_auth_realms(). */
-static struct realm *find_realm(struct basic_auth *auth, const char *path, bool lately) {
-	static const struct text_file unknown;
-	struct stat st;
-	if ((lately ? names_lacked_lately : names_lack)(auth->names, slice_of(path))) return NULL;
-	if (docroot_lstat(auth->docroot, path, &st) == -1)
-		return errno == ENOENT || errno == ENOTDIR ? NULL : unreadable_realm(auth, errno);
-	if (docroot_stat(auth->docroot, path, &st) == -1) { /* a symlink to nowhere, or out of the root */
-		int error = errno;
-		if (!docroot_error_is_temporary(error)) text_file_complain(&unknown, path, 0, unreadable);
-		return unreadable_realm(auth, error);
-	}
-	struct auth_file *f = find_file(auth, &st);
+/* Returns the realm of the file at path, whose inode is known, and reads it if it has changed. */
+static struct realm *read_realm(struct basic_auth *auth, const char *path, const struct stat *st) {
+	struct auth_file *f = find_file(auth, st);
 	char *text;
 	size_t length;
 	enum text_state state = text_file_look(&f->file, auth->docroot, path, &text, &length);
@@ -234,33 +227,77 @@ static struct realm *find_realm(struct basic_auth *auth, const char *path, bool 
 		realm_release(f->realm);
 		f->realm = text ? realm_new(auth, f, path, text, length) : unreadable_realm(auth, f->file.error);
 	}
-	realm_retain(f->realm);
+	f->realm->references++;
 	return f->realm;
 }
 
-struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
-	return find_realm(auth, path, false);
+/* Returns whether the directory of the file at path cannot exist, or does not. */
+static bool lacks_directory(const struct basic_auth *auth, const char *path) {
+	char directory[PATH_MAX] = ".";
+	struct stat st;
+	const char *slash = strrchr(path, '/');
+	const size_t length = slash ? (size_t)(slash - path) : sizeof directory;
+	if (length >= sizeof directory) return slash;
+	*text_copy(directory, (struct slice){.at = path, .length = length}) = '\0';
+	return docroot_stat(auth->docroot, directory, &st) == -1 &&
+		   (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG);
 }
 
-void basic_auth_realms(struct basic_auth *auth, struct slice file, bool lately, struct realm **realm) {
+/* Finds the realm of the file at path, with a reference. Returns whether there is no file: only then *realm is NULL.
+ * lately: as for basic_auth_guard(). */
+static bool has_no_realm(struct basic_auth *auth, const char *path, bool lately, struct realm **realm) {
+	static const struct text_file unknown;
+	struct stat st;
+	*realm = NULL;
+	if ((lately ? names_lacked_lately : names_lack)(auth->names, slice_of(path))) return true;
+	int error = docroot_lstat(auth->docroot, path, &st) == -1 ? errno : 0;
+	if (error == ENOENT || error == ENOTDIR || (error == ENAMETOOLONG && lacks_directory(auth, path))) return true;
+	if (!error && docroot_stat(auth->docroot, path, &st) == -1) { /* a symlink to nowhere, or out of the root */
+		error = errno;
+		if (!docroot_error_is_temporary(error)) text_file_complain(&unknown, path, 0, unreadable);
+	}
+	*realm = error ? unreadable_realm(auth, error) : read_realm(auth, path, &st);
+	return false;
+}
+
+/* Adds the i-th realm of a guard, that of the file at path. Returns whether there is a file. */
+static bool add_realm(struct basic_auth *auth, struct guard *guard, int i, const char *path, bool lately) {
+	struct realm *realm;
+	if (has_no_realm(auth, path, lately, &realm)) return false;
+	guard->realm[i] = realm;
+	if (guard->permission == PERMISSION_OPEN) guard->permission = PERMISSION_REALM;
+	if (realm->text) return true;
+	guard->temporary = realm == &auth->unavailable && (guard->permission != PERMISSION_DENIED || guard->temporary);
+	guard->permission = PERMISSION_DENIED;
+	return true;
+}
+
+struct guard basic_auth_of_files(struct basic_auth *auth, const char *path, const char *above) {
+	struct guard guard = {.permission = PERMISSION_OPEN};
+	if (above) (void)add_realm(auth, &guard, 0, above, false);
+	(void)add_realm(auth, &guard, 1, path, false);
+	return guard;
+}
+
+struct guard basic_auth_guard(struct basic_auth *auth, struct slice file, bool lately) {
 	static const char here[] = ".htaccess", below[] = ".htaccess_global";
 	char path[PATH_MAX + sizeof below];
+	struct guard guard = {.permission = PERMISSION_OPEN};
 	size_t n = names_reach(auth->names, file);
-	realm[0] = realm[1] = NULL;
-	if (n >= PATH_MAX) return;
+	while (n >= PATH_MAX || (n && file.at[n - 1] != '/')) n--; /* a longer path is one of no directory */
 	if (n) memcpy(path, file.at, n);
 	const char *slash = memchr(path, '/', n);
 	size_t first = slash ? (size_t)(slash + 1 - path) : 0;
 	while (true) { /* the nearest file replaces those above it, as Apache's do */
 		memcpy(path + n, here, sizeof here);
-		realm[0] = find_realm(auth, path, lately);
-		if (realm[0] || !n) break;
+		if (add_realm(auth, &guard, 0, path, lately) || !n) break;
 		for (n--; n && path[n - 1] != '/';) n--;
 	}
-	if (!first) return;
+	if (!first) return guard;
 	memcpy(path, file.at, first);
 	memcpy(path + first, below, sizeof below);
-	realm[1] = find_realm(auth, path, lately);
+	(void)add_realm(auth, &guard, 1, path, lately);
+	return guard;
 }
 
 /* --- credentials --- */
@@ -467,7 +504,6 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 	uint64_t network = peer_network(peer);
 	*a = (struct auth_answer){0};
 	auth->now_ms = now_ms;
-	if (!realm->text) return realm == &auth->unavailable ? AUTH_BUSY : AUTH_FORBIDDEN;
 	if (!request_has(r, FIELD_AUTHORIZATION)) return require(auth, realm, a);
 	const char *password = decode(auth, r);
 	if (!password) return require(auth, realm, a);
@@ -493,7 +529,7 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 	if (!c && !(c = add_check(auth, realm, password, digest, network))) return AUTH_BUSY;
 	start_next(auth);
 	a->job = &c->job;
-	if (auth->running) return AUTH_PENDING;
+	if (auth->running) return AUTH_UNDECIDED;
 	atomic_store(&c->job.unwanted, !c->job.waiters); /* there is no thread: drop_unwanted() may take it */
 	return AUTH_BUSY;
 }

@@ -5,6 +5,7 @@
 #define GATLING_SITE_BASIC_AUTH_H
 
 #include "gatling/base/job.h"
+#include "gatling/base/permission.h"
 #include "gatling/files/docroot.h"
 #include "gatling/files/names.h"
 #include "gatling/http/request.h"
@@ -28,8 +29,14 @@ enum {
 
 struct realm; /* one version of one file; not thread-safe */
 
-void realm_retain(struct realm *realm);
-void realm_release(struct realm *realm);
+/* Who may have what is at a path. Zero: nobody. */
+struct guard {
+	enum permission permission;
+	bool temporary; /* nobody may, only since a file could not be read for a reason that may soon be gone */
+	struct realm *realm[REALMS_OF_PATH]; /* with PERMISSION_REALM: those that have to admit a request, or NULL */
+};
+
+void guard_release(struct guard *guard); /* its realms */
 
 struct basic_auth; /* of a worker */
 
@@ -37,24 +44,23 @@ struct basic_auth; /* of a worker */
 struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *names, struct jobs *jobs);
 void basic_auth_free(struct basic_auth *auth); /* after jobs_free() */
 
-/* Returns the realm of the file at path (relative to the root), with a reference, or NULL if there is no file. Reads
- * the file if it has changed. */
-struct realm *basic_auth_find(struct basic_auth *auth, const char *path);
+/* Returns the guard that the files at path and above (relative to the root; NULL: none) make together. Reads a file if
+ * it has changed. */
+struct guard basic_auth_of_files(struct basic_auth *auth, const char *path, const char *above);
 
-/* Finds the realms of a file besides that of its site: of the .htaccess in its directory, or in the nearest one above
- * that has one; and of the .htaccess_global in the first directory of the path, which may be a site of its own. Writes
- * them to realm[REALMS_OF_PATH], each with a reference, or NULL. lately: may miss a file that was created in the last
- * NAMES_LATELY_MS. */
-void basic_auth_realms(struct basic_auth *auth, struct slice file, bool lately, struct realm **realm);
+/* Returns the guard of a file, besides that of its site, whether it exists or not: of the .htaccess in its directory,
+ * or in the nearest one above that has one; and of the .htaccess_global in the first directory of the path, which may
+ * be a site of its own. Directories with names that are too long cannot exist: those above them count. lately: may miss
+ * a file that was created in the last NAMES_LATELY_MS. */
+struct guard basic_auth_guard(struct basic_auth *auth, struct slice file, bool lately);
 
 /* The value of a refusal is the status of its response. */
 enum auth_result {
-	AUTH_ADMITTED,
-	AUTH_PENDING,         /* the request has to wait for the job */
-	AUTH_REQUIRED = 401,  /* other credentials are needed */
-	AUTH_FORBIDDEN = 403, /* access is denied */
-	AUTH_LIMITED = 429,   /* too many attempts */
-	AUTH_BUSY = 503       /* too many checks, or the file cannot be read for a temporary reason */
+	AUTH_UNDECIDED, /* the request has to wait for the job */
+	AUTH_ADMITTED = 200,
+	AUTH_REQUIRED = 401, /* other credentials are needed */
+	AUTH_LIMITED = 429,  /* too many attempts */
+	AUTH_BUSY = 503      /* too many checks, or no memory */
 };
 
 struct auth_answer {
@@ -64,7 +70,8 @@ struct auth_answer {
 	struct job *job;
 };
 
-/* Checks the credentials of a request. may_wait: the request may wait for a job. now_ms is of the monotonic clock. */
+/* Checks the credentials of a request for a realm of a guard. may_wait: the request may wait for a job. now_ms is of
+ * the monotonic clock. */
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *request,
 								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *answer);
 

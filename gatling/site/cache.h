@@ -28,10 +28,10 @@ enum {
 struct resource {
 	struct representation *representation[CODINGS]; /* by coding; NULL: not there, or not generated yet */
 	struct representation *copy[CODINGS];           /* internal to the cache: copies in memory; NULL: none */
-	unsigned available, producible;      /* codings that are there, and that can be generated: sets of 1 << coding */
-	struct realm *realm[REALMS_OF_PATH]; /* see basic_auth_realms() */
-	int64_t until_ms;                    /* until then it may be used without cache_find(); 0: it may not */
-	struct resource **asked_at;          /* a pointer to it that becomes NULL when the cache drops it; or NULL */
+	unsigned available, producible; /* codings that are there, and that can be generated: sets of 1 << coding */
+	struct guard guard;             /* see basic_auth_guard() */
+	int64_t until_ms;               /* until then it may be used without cache_find(); 0: it may not */
+	struct resource **asked_at;     /* a pointer to it that becomes NULL when the cache drops it; or NULL */
 };
 
 /* What cache_find() looks for: a path, and what else the response depends on. */

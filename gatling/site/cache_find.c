@@ -5,8 +5,8 @@
 #include "gatling/site/cache_entry.h"
 #include "gatling/status/counters.h"
 
-/* Returns whether an entry need not be loaded again: its files are unchanged, and it has realms where it had some.
- * Updates the realms. */
+/* Returns whether an entry need not be loaded again: its files are unchanged, and its guard is of the same kind.
+ * Updates the guard. */
 static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
 	struct file_version now[CODINGS];
 	if (e->recent) return false;
@@ -14,16 +14,11 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 	if (error && error != ENOENT) return false;
 	for (int i = 0; i < CODINGS; i++)
 		if (!file_version_same(&now[i], &e->version[i])) return false;
-	struct realm *realm[REALMS_OF_PATH];
-	bool same = true;
-	basic_auth_realms(c->options.auth, e->path, false, realm);
-	for (int i = 0; i < REALMS_OF_PATH; i++) {
-		same &= !realm[i] == !e->resource.realm[i];
-		realm_release(e->resource.realm[i]);
-		e->resource.realm[i] = realm[i];
-	}
+	const enum permission before = e->resource.guard.permission;
+	guard_release(&e->resource.guard);
+	e->resource.guard = basic_auth_guard(c->options.auth, e->path, false);
 	e->checked_ms = now_ms;
-	return same;
+	return e->resource.guard.permission == before;
 }
 
 /* Notes that an entry is used. again: see struct lookup; a request counts once. */

@@ -108,7 +108,7 @@ static int write_all_fields(struct cache *c, struct cache_entry *e, const struct
 	int error = 0;
 	r->producible = producible(c, r, o.type);
 	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
-	bool restricted = e->restricted || r->realm[0] || r->realm[1];
+	bool restricted = e->restricted || r->guard.permission != PERMISSION_OPEN;
 	if (c->options.cache_control) o.cache_control = freshness(e->path, o.type, restricted, e->stands_in);
 	for (int i = 0; i < CODINGS && !error; i++) {
 		o.coding = (enum coding)i;
@@ -148,14 +148,14 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
 	e->unsettled = cache_entry_is_unsettled(e);
 	e->recent |= missed;
-	basic_auth_realms(c->options.auth, e->path, e->lately, e->resource.realm);
+	e->resource.guard = basic_auth_guard(c->options.auth, e->path, e->lately);
 	return write_all_fields(c, e, headers, missed);
 }
 
 /* Creates an entry and loads its files. told: by names_tell(). Returns 0 with *result, or an errno. */
 static int entry_load(struct cache *c, const struct lookup *l, unsigned told, struct cache_entry **result) {
 	if (!told) return ENOENT;
-	if (l->path.length >= PATH_MAX) return ENAMETOOLONG;
+	if (l->path.length >= PATH_MAX) return ENOENT;
 	struct cache_entry *e = malloc(sizeof *e + l->path.length + 1); /* not calloc(3): see representation_new() */
 	if (!e) return ENOMEM;
 	*e = (struct cache_entry){.references = 1,
@@ -166,6 +166,7 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, st
 							  .path = {.at = e->text, .length = l->path.length}};
 	*text_copy(e->text, l->path) = '\0';
 	int error = load(c, e, l->headers, told);
+	if (error == ENAMETOOLONG) error = ENOENT;
 	e->fetched = true; /* now it is in memory, and checks hardly wait */
 	if (error == EACCES) unserved_report(c->options.docroot, e->text);
 	if (error) cache_entry_release(e);

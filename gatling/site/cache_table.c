@@ -29,7 +29,7 @@ void cache_entry_release(struct cache_entry *e) {
 	if (--e->references) return;
 	for (int i = 0; i < CODINGS; i++)
 		if (e->resource.representation[i]) representation_release(e->resource.representation[i]);
-	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(e->resource.realm[i]);
+	guard_release(&e->resource.guard);
 	free(e);
 }
 

@@ -84,7 +84,7 @@ void sites_free(struct sites *s) {
 			s->bucket[i] = e->next;
 			header_rules_free(e->site.headers);
 			redirect_rules_free(e->site.redirects);
-			for (int k = 0; k < REALMS_OF_PATH; k++) realm_release(e->site.realm[k]);
+			guard_release(&e->site.guard);
 			free(e);
 		}
 	}
@@ -238,9 +238,8 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
 	e->site.unknown_redirects = !e->site.redirects && docroot_error_is_temporary(e->redirects.error);
 	e->site.unknown = e->site.unknown_redirects || (!e->site.headers && docroot_error_is_temporary(e->headers.error));
-	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(e->site.realm[i]);
-	e->site.realm[0] = is_inner(s, e) ? basic_auth_find(s->auth, auth_name) : NULL;
-	e->site.realm[1] = basic_auth_find(s->auth, file_path(e, auth_name, path));
+	guard_release(&e->site.guard);
+	e->site.guard = basic_auth_of_files(s->auth, file_path(e, auth_name, path), is_inner(s, e) ? auth_name : NULL);
 }
 
 /* Returns whether update_files() can check the files without waiting for a disk. */

@@ -32,9 +32,9 @@ struct site {
 	int64_t until_ms;             /* until then the Host leads to it, and the next members are valid */
 	struct header_rules *headers; /* NULL: none, like the next two */
 	struct redirect_rules *redirects;
-	bool unknown;                        /* headers or redirects are NULL only since they cannot be read for now */
-	bool unknown_redirects;              /* the same of redirects alone */
-	struct realm *realm[REALMS_OF_PATH]; /* of the root, if that contains this site; of the site itself; NULL: none */
+	bool unknown;           /* headers or redirects are NULL only since they cannot be read for now */
+	bool unknown_redirects; /* the same of redirects alone */
+	struct guard guard;     /* of the whole site, and of the root if that contains it */
 };
 
 struct sites;

@@ -25,9 +25,8 @@ static bool find_headers(struct decision *d) {
 static void answer_path(struct decision *d) {
 	int error = answer_file_or_page(d, 200);
 	if (!error) return;
-	if (error == ENAMETOOLONG) answer_error(d, 404); /* the name of its .htaccess would be too long, too */
-	else if (!decision_admitted_without_file(d)) return;
-	else if (error == EISDIR && !decision_names_directory(d)) answer_directory_redirect(d);
+	if (!decision_admitted_without_file(d)) return;
+	if (error == EISDIR && !decision_names_directory(d)) answer_directory_redirect(d);
 	else if (response_status_of(error) == 404) answer_missing(d);
 	else answer_error(d, response_status_of(error));
 }
@@ -94,8 +93,8 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	int status = d.site ? 0 : response_status_of(errno);
 	if (d.site) {
 		d.local = text_copy(d.path, d.site->prefix);
-		d.lookup.restricted = d.site->realm[0] || d.site->realm[1];
-		d.admitted = !d.lookup.restricted;
+		d.admitted = d.site->guard.permission == PERMISSION_OPEN;
+		d.lookup.restricted = !d.admitted;
 		status = path_decode(q->path, d.local, &d.length);
 		if (!status && site_hides(d.site, decision_path(&d))) status = 404;
 	}
@@ -119,7 +118,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	}
 	if (d.site->headers && !find_headers(&d)) return;
 	if (!d.admitted) {
-		if (!decision_admitted(&d, d.site->realm)) return;
+		if (!decision_admitted(&d, &d.site->guard)) return;
 		d.admitted = true;
 	}
 	if (d.site->unknown) {

@@ -69,7 +69,7 @@ void answer_error(struct decision *d, int status) {
 	int error = decision_find(d, &lookup, &resource);
 	if (error == EINPROGRESS) (void)decision_wait_for_disk(d, lookup.path);
 	if (error) return;
-	if (resource->realm[0] || resource->realm[1]) return;
+	if (resource->guard.permission != PERMISSION_OPEN) return;
 	struct coding_weights weights = coding_weights(d->request);
 	int coding = coding_choose(&weights, resource->available); /* an error page is not generated */
 	r->varies = coding == -1;
@@ -87,24 +87,26 @@ static bool admitted(struct decision *d, struct realm *realm) {
 											   d->arrival->patient, d->context->now_ms, &admission);
 	if (result == AUTH_ADMITTED) {
 		r->user = admission.user;
-	} else if (result == AUTH_PENDING) {
+	} else if (result == AUTH_UNDECIDED && admission.job) {
 		decision_wait(d, admission.job);
 	} else if (admission.lines.at) {
 		response_status(r, (int)result);
 		r->lines = decision_lines(d, admission.lines, d->lookup.headers);
 	} else {
-		answer_error(d, (int)result);
+		answer_error(d, result ? (int)result : 503);
 	}
 	return result == AUTH_ADMITTED;
 }
 
 /* Returns whether a realm has admitted the request to its site. */
 static bool has_admitted(const struct decision *d, const struct realm *realm) {
-	return d->admitted && (realm == d->site->realm[0] || realm == d->site->realm[1]);
+	return d->admitted && (realm == d->site->guard.realm[0] || realm == d->site->guard.realm[1]);
 }
 
-bool decision_admitted(struct decision *d, struct realm *const *realm) {
+bool decision_admitted(struct decision *d, const struct guard *guard) {
+	if (guard->permission == PERMISSION_DENIED) answer_error(d, guard->temporary ? 503 : 403);
+	if (guard->permission != PERMISSION_REALM) return guard->permission == PERMISSION_OPEN;
 	for (int i = 0; i < REALMS_OF_PATH; i++)
-		if (realm[i] && !has_admitted(d, realm[i]) && !admitted(d, realm[i])) return false;
+		if (guard->realm[i] && !has_admitted(d, guard->realm[i]) && !admitted(d, guard->realm[i])) return false;
 	return true;
 }

@@ -95,7 +95,7 @@ static void remember(const struct decision *d, struct resource *r) {
 	const struct redirect_rules *redirects = d->site->redirects;
 	/* a rule that comes before files may look at the query */
 	bool rules = (redirects && redirect_rules_forced(redirects)) || d->filled.length || d->lookup.stands_in;
-	bool restricted = d->lookup.restricted || r->realm[0] || r->realm[1];
+	bool restricted = d->lookup.restricted || r->guard.permission != PERMISSION_OPEN;
 	/* not NAME.html for NAME: a new file NAME must be found at once */
 	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;
 	if (rules || restricted || !exact || d->request->known & QUALIFIERS) return;
@@ -141,7 +141,7 @@ static int answer_found(struct decision *d, const char *end, int status) {
 		int error = decision_find(d, &d->lookup, &resource);
 		if (error == EINPROGRESS && decision_wait_for_disk(d, d->lookup.path)) return 0;
 		if (error) return error;
-		if (!decision_admitted(d, resource->realm)) return 0;
+		if (!decision_admitted(d, &resource->guard)) return 0;
 		if ((error = protection(d, end))) return error;
 		if (!(file = choose(d, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;

@@ -7,10 +7,9 @@
 #include "gatling/site/answer/script.h"
 
 static bool admitted_to(struct decision *d, struct slice path) {
-	struct realm *realm[REALMS_OF_PATH];
-	basic_auth_realms(d->context->auth, path, false, realm);
-	bool is = decision_admitted(d, realm);
-	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(realm[i]);
+	struct guard guard = basic_auth_guard(d->context->auth, path, false);
+	bool is = decision_admitted(d, &guard);
+	guard_release(&guard);
 	return is;
 }
 

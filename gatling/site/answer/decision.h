@@ -60,8 +60,8 @@ int decision_find(const struct decision *d, struct lookup *l, struct resource **
 /* Answers with the status, and with a page of the site if it has one. */
 void answer_error(struct decision *d, int status);
 
-/* Returns whether the realms, which may be NULL, admit the request. If not, fills in the response. */
-bool decision_admitted(struct decision *d, struct realm *const *realm);
+/* Returns whether a guard admits the request. If not, fills in the response. */
+bool decision_admitted(struct decision *d, const struct guard *guard);
 
 /* --- answer_file.c --- */
 
@@ -83,7 +83,7 @@ int answer_file_or_page(struct decision *d, int status);
  * Returns whether there was one. */
 bool answer_by_rule(struct decision *d, bool forced);
 
-/* Returns whether the realms of a path without a file admit the request. If not, fills in the response, which hides
+/* Returns whether the guard of a path without a file admits the request. If not, fills in the response, which hides
  * what is there. */
 bool decision_admitted_without_file(struct decision *d);
 
