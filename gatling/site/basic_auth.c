@@ -1,19 +1,16 @@
-/* basic_auth.c - see basic_auth.h. Most of it limits what guessing costs: hashes take long by design, so one thread
- * checks them in an order that is fair to addresses, and results are remembered. */
+/* basic_auth.c - see basic_auth.h. */
 #include "gatling/site/basic_auth.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/rand.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
-#include "gatling/client/address_table.h"
 #include "gatling/http/chars.h"
+#include "gatling/site/password_check.h"
 #include "gatling/site/rules/rules.h"
 #include "gatling/site/rules/text_file.h"
 
@@ -21,7 +18,6 @@ static const char unreadable[] = "this is no file that the user of the server ma
 
 enum {
 	DIGEST = 32,
-	SECRET = 32,
 	CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX,
 	CREDENTIALS_ROOM = (CREDENTIALS_MAX + 2) / 3 * 3 /* whole groups of three, as base64 is decoded */
 };
@@ -42,33 +38,13 @@ struct auth_file {
 	ino_t inode;
 };
 
-struct password_check {
-	struct job job;
-	struct basic_auth *auth;
-	uint64_t network; /* of the client (address_table.h) */
-	unsigned char digest[DIGEST];
-	char *hash;
-	bool right;        /* the password matches the hash */
-	bool undecided;    /* it was not checked: there is no memory, or the thread ends */
-	bool unknown_user; /* the hash is another user's, so that the check takes as long */
-	char password[AUTH_PASSWORD_MAX + 1];
-	struct password_check *next;
-};
-
 struct basic_auth {
 	const struct docroot *docroot;
 	struct names *names;
-	struct jobs *jobs;
-	int64_t now_ms;                   /* of the last basic_auth_check() */
+	struct password_checks *checks;
 	struct realm denied, unavailable; /* of files that cannot be read; never freed */
-	EVP_MAC_CTX *mac;                 /* for make_digest(), and its key; NULL before the first use */
-	unsigned char secret[SECRET];
 	struct auth_file file[AUTH_REALMS_MAX];
 	unsigned found;                  /* files found; when all places are taken, the next one replaces the oldest */
-	struct password_check *checking; /* the checks that wait, newest first, and the running one */
-	struct password_check *running;  /* in the thread; or NULL */
-	/* digests of passwords; two tables, so that guesses do not evict right ones */
-	unsigned char right[AUTH_KNOWN][DIGEST], wrong[AUTH_WRONG][DIGEST];
 	char user[CREDENTIALS_ROOM + 1]; /* the credentials of the last request: see decode() */
 	char lines[AUTH_LINES_MAX];
 };
@@ -86,10 +62,12 @@ void guard_release(struct guard *guard) {
 
 struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *names, struct jobs *jobs) {
 	struct basic_auth *auth = calloc(1, sizeof *auth);
-	if (!auth) return NULL;
+	if (!auth || !(auth->checks = password_checks_new(jobs))) {
+		free(auth);
+		return NULL;
+	}
 	auth->docroot = docroot;
 	auth->names = names;
-	auth->jobs = jobs;
 	auth->denied.references = auth->unavailable.references = 1;
 	return auth;
 }
@@ -127,22 +105,12 @@ static const char *check_user(struct slice line) {
 	return platform_crypt_is_slow(text) ? "this hash takes too long to check, so access is denied" : NULL;
 }
 
-/* Takes lines off the front, counting them in *number, until one is neither empty nor a comment. Returns false at the
- * end. */
-static bool next_line(struct slice *text, struct slice *line, unsigned *number) {
-	while (rules_next_line(text, line)) {
-		++*number;
-		if (line->length && line->at[0] != '#') return true;
-	}
-	return false;
-}
-
 /* Parses the text of a realm. Returns NULL, or what is wrong, with the line in *number. */
 static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	struct slice rest = rules_text((struct slice){.at = realm->text, .length = length}), line;
 	bool any = false;
 	*number = 0;
-	if (!next_line(&rest, &realm->name, number)) {
+	if (!password_next_line(&rest, &realm->name, number)) {
 		*number = 1;
 		return "the first line has to be the realm, so access is denied";
 	}
@@ -150,7 +118,7 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	if (realm->name.length > AUTH_REALM_MAX || chars_text(realm->name) != realm->name.length)
 		return "this cannot be a realm, so access is denied";
 	realm->users = rest;
-	for (; next_line(&rest, &line, number); any = true) {
+	for (; password_next_line(&rest, &line, number); any = true) {
 		const char *wrong = check_user(line);
 		if (wrong) return wrong;
 	}
@@ -197,7 +165,7 @@ static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, con
 void basic_auth_free(struct basic_auth *auth) {
 	if (!auth) return;
 	for (int i = 0; i < AUTH_REALMS_MAX; i++) realm_release(auth->file[i].realm);
-	EVP_MAC_CTX_free(auth->mac);
+	password_checks_free(auth->checks);
 	OPENSSL_cleanse(auth, sizeof *auth);
 	free(auth);
 }
@@ -320,172 +288,7 @@ static char *decode(struct basic_auth *auth, const struct request *r) {
 	return colon + 1;
 }
 
-/* Generates the secret, and prepares auth->mac. Returns false without memory. */
-static bool open_mac(struct basic_auth *auth) {
-	const OSSL_PARAM how[] = {OSSL_PARAM_construct_utf8_string("digest", "SHA256", 0), OSSL_PARAM_construct_end()};
-	EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-	EVP_MAC_CTX *mac = hmac ? EVP_MAC_CTX_new(hmac) : NULL;
-	EVP_MAC_free(hmac);
-	if (mac && EVP_MAC_CTX_set_params(mac, how) && RAND_bytes(auth->secret, SECRET) == 1) auth->mac = mac;
-	else EVP_MAC_CTX_free(mac);
-	return auth->mac;
-}
-
-/* Hashes a name and password for this version of a realm, so that they need not be kept. HMAC(3) would fetch its
- * algorithms each time, which takes twice as long as this. Returns false without memory. */
-static bool make_digest(struct basic_auth *auth, const struct realm *realm, const char *password,
-						unsigned char *digest) {
-	size_t length = (size_t)(password - auth->user) + strlen(password); /* they are adjacent */
-	return (auth->mac || open_mac(auth)) && EVP_MAC_init(auth->mac, auth->secret, SECRET, NULL) &&
-		   EVP_MAC_update(auth->mac, (const unsigned char *)&realm->id, sizeof realm->id) &&
-		   EVP_MAC_update(auth->mac, (const unsigned char *)auth->user, length) &&
-		   EVP_MAC_final(auth->mac, digest, NULL, DIGEST);
-}
-
-/* Returns the place of a digest in a table. */
-static unsigned char *place_of(unsigned char (*table)[DIGEST], size_t size, const unsigned char *digest) {
-	uint32_t index;
-	memcpy(&index, digest, sizeof index);
-	return table[index % size];
-}
-
-static bool is_known(unsigned char (*table)[DIGEST], size_t size, const unsigned char *digest) {
-	return CRYPTO_memcmp(place_of(table, size, digest), digest, DIGEST) == 0;
-}
-
 /* --- checking --- */
-
-static void check_password(struct job *job, const atomic_bool *stop) {
-	struct password_check *c = (struct password_check *)job;
-	char hash[PLATFORM_CRYPT_ROOM];
-	c->undecided = atomic_load(stop);
-	if (c->undecided) return;
-	if (!platform_crypt(c->password, c->hash, hash)) {
-		c->undecided = errno == ENOMEM;
-		return;
-	}
-	size_t length = strlen(hash);
-	c->right = strlen(c->hash) == length && CRYPTO_memcmp(hash, c->hash, length) == 0;
-	OPENSSL_cleanse(hash, sizeof hash);
-}
-
-static void check_free(struct password_check *c) {
-	free(c->hash);
-	OPENSSL_cleanse(c, sizeof *c);
-	free(c);
-}
-
-/* Drops the checks for which no request waits any more. */
-static void drop_unwanted(struct basic_auth *auth) {
-	for (struct password_check **link = &auth->checking, *c; (c = *link);) {
-		bool unwanted = c != auth->running && atomic_load(&c->job.unwanted);
-		if (unwanted) *link = c->next;
-		else link = &c->next;
-		if (unwanted) check_free(c);
-	}
-}
-
-/* The attempts of addresses, in all workers together. */
-static struct address_entry attempt_entries[AUTH_ADDRESSES / ADDRESS_WAYS][ADDRESS_WAYS];
-static struct address_table attempt_table = {.set = attempt_entries, .sets = AUTH_ADDRESSES / ADDRESS_WAYS};
-static const struct address_rate attempt_rate = {.interval_ns = AUTH_ATTEMPT_MS * ADDRESS_NS_PER_MS,
-												 .burst = AUTH_ATTEMPTS};
-
-static int64_t attempts_used(const struct basic_auth *auth, uint64_t network) {
-	return address_used(&attempt_table, network, attempt_rate, auth->now_ms * ADDRESS_NS_PER_MS);
-}
-
-/* Chooses a waiting check: if `most`, one of the address with the most attempts, over *attempts; otherwise one of the
- * address with the fewest, and of those the oldest. Returns the link to it, or NULL. Updates *attempts. */
-static struct password_check **choose_check(struct basic_auth *auth, bool most, int64_t *attempts) {
-	struct password_check **chosen = NULL;
-	for (struct password_check **link = &auth->checking; *link; link = &(*link)->next) {
-		int64_t used = attempts_used(auth, (*link)->network);
-		if (*link == auth->running || (most ? used <= *attempts : used > *attempts)) continue;
-		chosen = link;
-		*attempts = used;
-	}
-	return chosen;
-}
-
-/* Starts the next check, if none is running: that of the address with the fewest attempts, so that guesses have to
- * wait. */
-static void start_next(struct basic_auth *auth) {
-	int64_t attempts = INT64_MAX;
-	struct password_check **next = auth->running ? NULL : choose_check(auth, false, &attempts);
-	if (next && jobs_add(auth->jobs, &(*next)->job)) auth->running = *next; /* else the next check starts it */
-}
-
-/* Makes room for a check of an address by dropping one of the address with the most attempts. Returns false if none has
- * more than this address. */
-static bool make_place(struct basic_auth *auth, uint64_t network) {
-	int64_t attempts = attempts_used(auth, network) + 1; /* with this one */
-	struct password_check **worst = choose_check(auth, true, &attempts);
-	if (!worst) return false;
-	struct password_check *c = *worst;
-	atomic_store(&c->job.unwanted, true); /* so it does not run, and its requests try again */
-	bool added = jobs_add(auth->jobs, &c->job);
-	if (added) *worst = c->next;
-	else atomic_store(&c->job.unwanted, false);
-	return added;
-}
-
-static void password_checked(struct job *job) {
-	struct password_check *c = (struct password_check *)job, **link = &c->auth->checking;
-	struct basic_auth *auth = c->auth;
-	if (c == auth->running) {
-		while (*link != c) link = &(*link)->next;
-		*link = c->next;
-		auth->running = NULL;
-	}
-	bool decided = job->ran && !c->undecided, right = c->right && !c->unknown_user;
-	if (job->ran && (right || c->undecided)) address_give_back(&attempt_table, c->network, attempt_rate);
-	if (decided && right) {
-		memcpy(place_of(auth->right, AUTH_KNOWN, c->digest), c->digest, DIGEST);
-	} else if (decided) {
-		memcpy(place_of(auth->wrong, AUTH_WRONG, c->digest), c->digest, DIGEST);
-	}
-	check_free(c);
-	drop_unwanted(auth);
-	start_next(auth);
-}
-
-/* Finds the hash of a user; for an unknown user that of the first one, so that checking it takes as long. Returns
- * whether the user is known. */
-static bool find_hash(const struct realm *realm, struct slice user, struct slice *hash) {
-	struct slice rest = realm->users, line;
-	unsigned number = 0;
-	*hash = SLICE("");
-	while (next_line(&rest, &line, &number)) {
-		const size_t length = slice_until(line, ':');
-		const bool found = slice_equal(slice_first(line, length), user);
-		if (found || !hash->length) *hash = slice_rest(line, length + 1);
-		if (found) return true;
-	}
-	return false;
-}
-
-static struct password_check *add_check(struct basic_auth *auth, const struct realm *realm, const char *password,
-										const unsigned char *digest, uint64_t network) {
-	struct slice hash;
-	const bool known = find_hash(realm, slice_of(auth->user), &hash);
-	struct password_check *c = calloc(1, sizeof *c);
-	if (!c) return NULL;
-	c->job = (struct job){.run = check_password, .finish = password_checked};
-	c->auth = auth;
-	c->network = network;
-	c->unknown_user = !known;
-	memcpy(c->digest, digest, DIGEST);
-	memcpy(c->password, password, strlen(password) + 1);
-	c->hash = strndup(hash.at, hash.length);
-	if (!c->hash) {
-		check_free(c);
-		return NULL;
-	}
-	c->next = auth->checking;
-	auth->checking = c;
-	return c;
-}
 
 static enum auth_result require(struct basic_auth *auth, const struct realm *realm, struct auth_answer *a) {
 	char *at = text_copy(auth->lines, SLICE("WWW-Authenticate: Basic realm=\""));
@@ -500,36 +303,18 @@ static enum auth_result require(struct basic_auth *auth, const struct realm *rea
 
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *r,
 								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *a) {
-	unsigned char digest[DIGEST];
-	uint64_t network = peer_network(peer);
 	*a = (struct auth_answer){0};
-	auth->now_ms = now_ms;
-	if (!request_has(r, FIELD_AUTHORIZATION)) return require(auth, realm, a);
-	const char *password = decode(auth, r);
+	const char *password = request_has(r, FIELD_AUTHORIZATION) ? decode(auth, r) : NULL;
 	if (!password) return require(auth, realm, a);
-	if (!make_digest(auth, realm, password, digest)) return AUTH_BUSY;
-	if (is_known(auth->wrong, AUTH_WRONG, digest)) return require(auth, realm, a);
-	if (is_known(auth->right, AUTH_KNOWN, digest)) {
-		a->user = slice_of(auth->user);
-		return AUTH_ADMITTED;
-	}
-	drop_unwanted(auth);
-	struct password_check *c = NULL;
-	unsigned checks = 0, of_address = 0;
-	for (struct password_check *other = auth->checking; other; other = other->next, checks++) {
-		of_address += other->network == network;
-		if (CRYPTO_memcmp(other->digest, digest, DIGEST) == 0) c = other;
-	}
-	if (!may_wait || (!c && of_address >= AUTH_CHECKS_EACH)) return AUTH_BUSY;
-	if (!c && checks >= AUTH_CHECKS && !make_place(auth, network)) return AUTH_BUSY;
-	if (!c && !address_take(&attempt_table, network, attempt_rate, now_ms * ADDRESS_NS_PER_MS)) {
-		a->lines = SLICE("Retry-After: 3\r\n");
-		return AUTH_LIMITED;
-	}
-	if (!c && !(c = add_check(auth, realm, password, digest, network))) return AUTH_BUSY;
-	start_next(auth);
-	a->job = &c->job;
-	if (auth->running) return AUTH_UNDECIDED;
-	atomic_store(&c->job.unwanted, !c->job.waiters); /* there is no thread: drop_unwanted() may take it */
-	return AUTH_BUSY;
+	const struct password_question question = {.realm = realm->id,
+											   .users = realm->users,
+											   .user = auth->user,
+											   .password = password,
+											   .network = peer_network(peer),
+											   .may_wait = may_wait,
+											   .now_ms = now_ms};
+	const enum auth_result result = password_check(auth->checks, &question, &a->job);
+	if (result == AUTH_ADMITTED) a->user = slice_of(auth->user);
+	if (result == AUTH_LIMITED) a->lines = SLICE("Retry-After: 3\r\n");
+	return result == AUTH_REQUIRED ? require(auth, realm, a) : result;
 }

@@ -4,26 +4,17 @@
 #ifndef GATLING_SITE_BASIC_AUTH_H
 #define GATLING_SITE_BASIC_AUTH_H
 
-#include "gatling/base/job.h"
 #include "gatling/base/permission.h"
 #include "gatling/files/docroot.h"
 #include "gatling/files/names.h"
 #include "gatling/http/request.h"
 #include "gatling/log/access.h"
+#include "gatling/site/password_check.h"
 
 enum {
 	AUTH_REALM_MAX = 256,                      /* bytes of the name of a realm */
 	AUTH_LINES_MAX = 2 * AUTH_REALM_MAX + 128, /* bytes of the field lines of a 401 */
-	AUTH_USER_MAX = 256,                       /* bytes of the name of a user */
-	AUTH_PASSWORD_MAX = 511,                   /* bytes */
-	AUTH_CHECKS = 128,                         /* passwords that may wait for a check */
-	AUTH_CHECKS_EACH = 4,                      /* of them, for one address (see address_table.h) */
-	AUTH_ATTEMPTS = 10,                        /* passwords that an address may try, in all workers together */
-	AUTH_ATTEMPT_MS = 3000,                    /* it regains one after this time */
-	AUTH_ADDRESSES = 16384,                    /* addresses for which attempts are counted */
 	AUTH_REALMS_MAX = 1024,                    /* files that are remembered */
-	AUTH_KNOWN = 1024,                         /* right passwords that are remembered */
-	AUTH_WRONG = 64,                           /* wrong passwords that are remembered */
 	REALMS_OF_PATH = 2
 };
 
@@ -53,15 +44,6 @@ struct guard basic_auth_of_files(struct basic_auth *auth, const char *path, cons
  * be a site of its own. Directories with names that are too long cannot exist: those above them count. lately: may miss
  * a file that was created in the last NAMES_LATELY_MS. */
 struct guard basic_auth_guard(struct basic_auth *auth, struct slice file, bool lately);
-
-/* The value of a refusal is the status of its response. */
-enum auth_result {
-	AUTH_UNDECIDED, /* the request has to wait for the job */
-	AUTH_ADMITTED = 200,
-	AUTH_REQUIRED = 401, /* other credentials are needed */
-	AUTH_LIMITED = 429,  /* too many attempts */
-	AUTH_BUSY = 503      /* too many checks, or no memory */
-};
 
 struct auth_answer {
 	/* valid until the next call: */

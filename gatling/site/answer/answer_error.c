@@ -87,7 +87,7 @@ static bool admitted(struct decision *d, struct realm *realm) {
 											   d->arrival->patient, d->context->now_ms, &admission);
 	if (result == AUTH_ADMITTED) {
 		r->user = admission.user;
-	} else if (result == AUTH_UNDECIDED && admission.job) {
+	} else if (result == AUTH_PENDING && admission.job) {
 		decision_wait(d, admission.job);
 	} else if (admission.lines.at) {
 		response_status(r, (int)result);
