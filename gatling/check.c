@@ -14,7 +14,6 @@
 #include "gatling/base/notice.h"
 #include "gatling/files/unserved.h"
 #include "gatling/http/coding.h"
-#include "gatling/http/host.h"
 #include "gatling/sandbox/account.h"
 #include "gatling/site/site.h"
 #include "gatling/tls/certificate_files.h"
@@ -27,24 +26,23 @@ enum {
 /* --- sites: sites_find() reads their files --- */
 
 static void check_site(struct sites *sites, const char *name) {
-	struct slice host = slice_of(name);
 	const char *colon = strrchr(name, ':');
-	if (!host_valid(host)) return;
-	(void)sites_find(sites, host, colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, NOW_MS, NULL, NULL);
+	const unsigned port = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+	(void)sites_find(sites, slice_of(name), port, NOW_MS, NULL, NULL);
 }
 
 static int check_sites(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
 	struct sites *sites = auth ? sites_new(docroot, NULL, auth, NULL, o->site.vhosts, &o->site.upstreams) : NULL;
-	DIR *root = sites ? opendir(".") : NULL;
-	const char *reason = errno == EACCES ? "there is no permission to read and enter it" : strerror(errno);
+	struct hosts hosts = {0};
+	const int error = sites ? hosts_find(&hosts, docroot, o->site.vhosts) : ENOMEM;
+	const char *reason = error == EACCES ? "there is no permission to read and enter it" : strerror(error);
+	hosts_print(&hosts, "hosts: ");
+	hosts_report(docroot, o->site.vhosts);
 	if (sites) (void)sites_find(sites, (struct slice){0}, 0, NOW_MS, NULL, NULL);
-	if (o->site.vhosts == VHOSTS_ONLY) sites_report_none(docroot);
-	for (const struct dirent *entry; root && o->site.vhosts != VHOSTS_OFF && (entry = readdir(root));)
-		check_site(sites, entry->d_name);
-	int result = root ? 0 : notice_cannot("check", o->root, reason);
-	if (root) closedir(root);
+	for (unsigned i = 0; i < hosts.count; i++) check_site(sites, hosts.name[i]);
+	hosts_free(&hosts);
 	sites_free(sites);
-	return result;
+	return error ? notice_cannot("check", o->root, reason) : 0;
 }
 
 /* --- all files below the root --- */
@@ -57,6 +55,9 @@ static struct {
 	bool chrooted;
 } walked;
 
+/* Returns whether a name in the root is that of the directory of a host. */
+static bool is_host(struct slice name) { return host_has_directory(walked.vhosts, name); }
+
 /* Returns whether a name in path, which is "." or begins with "./", has a leading dot, except for .well-known at the
  * top of a site. */
 static bool is_hidden(const char *path) {
@@ -64,7 +65,8 @@ static bool is_hidden(const char *path) {
 	const char *dot = strstr(path, "/."), *first = strchr(path, '/');
 	if (!dot) return false;
 	const char *end = dot + sizeof known - 1;
-	bool of_site = dot == first || (walked.vhosts != VHOSTS_OFF && dot == strchr(first + 1, '/'));
+	const struct slice top = {.at = first + 1, .length = (size_t)(dot - first) - (dot > first)};
+	bool of_site = dot == first || is_host(top);
 	if (!of_site || strncmp(dot, known, sizeof known - 1) != 0 || (*end && *end != '/')) return true;
 	return strstr(end, "/.");
 }
@@ -101,18 +103,27 @@ static void check_unfollowed(const char *path) {
 }
 
 /* Returns whether an entry of the root whose name fits() is this directory, or a link to it. */
-static bool is_in_root(const struct stat *directory, bool (*fits)(const char *name)) {
+static bool is_in_root(const struct stat *directory, bool (*fits)(struct slice name)) {
 	struct stat st;
 	bool found = false;
 	DIR *root = opendir(".");
 	for (const struct dirent *entry; root && !found && (entry = readdir(root));)
-		found = *entry->d_name != '.' && fits(entry->d_name) && docroot_stat(walked.docroot, entry->d_name, &st) == 0 &&
-				st.st_dev == directory->st_dev && st.st_ino == directory->st_ino;
+		found = *entry->d_name != '.' && fits(slice_of(entry->d_name)) &&
+				docroot_stat(walked.docroot, entry->d_name, &st) == 0 && st.st_dev == directory->st_dev &&
+				st.st_ino == directory->st_ino;
 	if (root) closedir(root);
 	return found;
 }
 
-static bool any_name(const char *name) { return *name != '\0'; }
+static bool any_name(struct slice name) { return name.length; }
+
+/* Returns whether a name in the root would be that of the directory of a host with -v. */
+static bool is_host_with_v(struct slice name) { return host_has_directory(VHOSTS_ONLY, name); }
+
+/* Returns whether a directory, at that level below the root, has a name in the root that fits(). */
+static bool has_name(const char *path, int level, const struct stat *st, bool (*fits)(struct slice name)) {
+	return (level == 1 && fits(slice_of(path + 2))) || is_in_root(st, fits);
+}
 
 /* Reports a file of rules, or of passwords for a whole site, in a directory where it has no effect. */
 static void check_place(const char *at, const struct FTW *where, bool passwords) {
@@ -124,10 +135,10 @@ static void check_place(const char *at, const struct FTW *where, bool passwords)
 	if (docroot_stat(walked.docroot, directory, &st) == -1) return;
 	if (where->level == 1 && walked.vhosts != VHOSTS_ONLY) return;
 	/* passwords take effect in every directory in the root, whatever its name: see basic_auth_guard() */
-	bool (*const fits)(const char *) = passwords ? any_name : site_is_host;
-	if (passwords || walked.vhosts != VHOSTS_OFF)
-		if ((where->level == 2 && fits(directory + 2)) || is_in_root(&st, fits)) return;
-	notice(0, "%s: this is not the directory of a site, so the file has no effect", at + 2);
+	if (has_name(directory, where->level - 1, &st, passwords ? any_name : is_host)) return;
+	if (walked.vhosts == VHOSTS_TRY && !passwords && has_name(directory, where->level - 1, &st, is_host_with_v))
+		notice(0, "%s: only with -v is this the directory of a site, so the file has no effect", at + 2);
+	else notice(0, "%s: this is not the directory of a site, so the file has no effect", at + 2);
 }
 
 /* Reports a directory that cannot be read. */
@@ -148,7 +159,7 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	if (type == FTW_F && (rules || passwords)) check_place(at, where, passwords);
 	if (is_hidden(at) || rules) return 0;
 	const bool of_site = type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY;
-	if (of_site && st->st_mode & S_IXOTH && !site_is_host(name)) /* without o+x it may be lost+found */
+	if (of_site && st->st_mode & S_IXOTH && !is_host(slice_of(name))) /* without o+x it may be lost+found */
 		notice(0, "%s: no host has this name, so nothing in it is served; names of hosts are in lower case", path);
 	if (type == FTW_SLN) check_link(path);
 	if (type == FTW_SL) check_unfollowed(path);

@@ -99,10 +99,21 @@ static void start_status(const struct options *o, struct process *p, const char 
 	if (error) (void)notice_cannot("show", "the status", strerror(error));
 }
 
+/* Prints the hosts that have directories. */
+static void announce_hosts(const struct options *o, int root) {
+	const struct docroot docroot = {.root = root, .symlinks_inside = o->site.symlinks_inside};
+	struct hosts hosts;
+	(void)hosts_find(&hosts, &docroot, o->site.vhosts); /* without memory, those that were found */
+	char *text = hosts_summary(&hosts, strlen("gatling: hosts: "));
+	if (text) notice_line(LEVEL_INFO, "hosts: %s", text);
+	free(text);
+	hosts_free(&hosts);
+}
+
 /* Starts the status page, and then limits the system calls, since everything that needs more of them is done: the
  * workers have their loops, the addresses are known. Prints the sandbox and what is served, and tells the service
  * manager. */
-static void confine_and_announce(const struct options *o, struct process *p, const char *directory) {
+static void confine_and_announce(const struct options *o, struct process *p, const char *directory, int root) {
 	char *addresses = listen_describe(&p->sockets), *state = NULL, *about = NULL;
 	if (asprintf(&about, "%s on %s (%s, %d %s)", directory, addresses ? addresses : "", io_mechanism(), o->workers,
 				 o->workers == 1 ? "worker" : "workers") == -1)
@@ -112,6 +123,7 @@ static void confine_and_announce(const struct options *o, struct process *p, con
 	sandbox_limit_calls(&p->sandbox);
 	char *parts = sandbox_describe(&p->sandbox);
 	notice_line(LEVEL_INFO, "sandbox: %s", parts ? parts : "");
+	announce_hosts(o, root);
 	notice_line(LEVEL_INFO, "serving %s", about ? about : directory);
 	/* after --take-over this is not the process that the service manager has started */
 	if (asprintf(&state, "READY=1\nMAINPID=%ld\nSTATUS=serving %s on %s", (long)getpid(), directory,
@@ -165,16 +177,18 @@ static int start_opener(const struct options *o, struct process *p) {
 	return 0;
 }
 
-/* Reports a root that cannot be entered, an index.html in it whose permissions do not allow it to be served, or that
- * there is no site. */
+/* Reports a root that cannot be entered, an index.html in it whose permissions do not allow it to be served, or hosts
+ * that have no site. */
 static void report_closed_root(const struct options *o, const char *directory, int root) {
-	const struct docroot docroot = {.root = root};
+	const struct docroot docroot = {.root = root, .symlinks_inside = o->site.symlinks_inside};
 	struct stat st;
-	if (fstat(root, &st) == 0 && access(".", X_OK) == -1)
+	if (fstat(root, &st) == 0 && access(".", X_OK) == -1) {
 		notice(0, "%s cannot enter %s (mode %04o): chmod o+x", o->user ? o->user : "the server", directory,
 			   (unsigned)st.st_mode & 07777);
-	else if (o->site.vhosts == VHOSTS_ONLY) sites_report_none(&docroot);
-	else unserved_report(&docroot, "index.html");
+		return;
+	}
+	if (o->site.vhosts != VHOSTS_ONLY) unserved_report(&docroot, "index.html");
+	hosts_report(&docroot, o->site.vhosts);
 }
 
 /* Reports if no socket has port 80, where an authority asks for proof (RFC 8555, section 8.3). */
@@ -244,7 +258,7 @@ static int start(const struct options *o, struct process *p, const char *directo
 	listen_start(o, &p->sockets);
 	(void)take_over_offer(&p->take_over, &p->sockets); /* if it fails, the next process cannot take over */
 	workers_tell(p->workers, CONTROL_SERVE);
-	confine_and_announce(o, p, directory);
+	confine_and_announce(o, p, directory, root);
 	notice_echo(false);
 	notice_serving();
 	return 0;

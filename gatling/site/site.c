@@ -3,9 +3,7 @@
  * directories. */
 #include "gatling/site/site.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,6 +281,12 @@ static size_t candidate_path(const struct authority_entry *a, enum candidate can
 	return (size_t)(end - path);
 }
 
+/* Returns whether the directory of a candidate can be a site. */
+static bool may_be_site(const struct sites *s, const char *path, size_t length) {
+	if (length) return host_has_directory(s->vhosts, (struct slice){.at = path, .length = length - 1});
+	return s->vhosts != VHOSTS_ONLY;
+}
+
 /* Returns 0 if there is a directory, ENOENT if there is none, or a temporary errno if that is unknown. at_once: fails
  * with EINPROGRESS instead of waiting for a disk. */
 static int look_at_directory(const struct sites *s, const char *prefix, size_t length, bool at_once) {
@@ -299,9 +303,10 @@ static int look_at_directory(const struct sites *s, const char *prefix, size_t l
  * them reads all that look_up() needs. */
 static struct slice fetched_paths(const struct sites *s, const struct authority_entry *a, char *text) {
 	char *end = text;
-	for (enum candidate i = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; i < CANDIDATES; i++) {
-		end += candidate_path(a, i, end);
-		end = text_copy_string(end, headers_name);
+	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++) {
+		const size_t length = candidate_path(a, i, end);
+		if (!may_be_site(s, end, length)) continue;
+		end = text_copy_string(end + length, headers_name);
 		*end++ = '\0';
 	}
 	return (struct slice){.at = text, .length = (size_t)(end - text) - 1};
@@ -311,10 +316,10 @@ static struct slice fetched_paths(const struct sites *s, const struct authority_
  * with EINPROGRESS instead of waiting for a disk. */
 static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, bool at_once) {
 	char path[SITE_PREFIX_MAX + 1];
-	const enum candidate end = s->vhosts == VHOSTS_ONLY ? ROOT : CANDIDATES;
 	struct site_entry *e = NULL;
-	for (enum candidate i = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; i < end; i++) {
+	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++) {
 		size_t length = candidate_path(a, i, path);
+		if (!may_be_site(s, path, length)) continue;
 		int error = look_at_directory(s, path, length, at_once);
 		if (error == ENOENT) continue;
 		if (error) return error; /* no site rather than a wrong one */
@@ -412,26 +417,6 @@ int sites_protect(struct sites *s, const struct site *site, struct slice path, i
 	*whole = '/';
 	const char *end = text_copy(text_copy(whole + 1, site->prefix), slice_rest(path, 1));
 	return protects(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);
-}
-
-bool site_is_host(const char *name) {
-	for (const char *at = name; *at; at++)
-		if (*at != text_lower(*at)) return false;
-	return host_valid(slice_of(name));
-}
-
-void sites_report_none(const struct docroot *docroot) {
-	struct stat st;
-	const int fd = docroot_open(docroot, ".", O_DIRECTORY);
-	DIR *root = fd == -1 ? NULL : fdopendir(fd);
-	bool found = !root;
-	for (const struct dirent *entry; !found && (entry = readdir(root));)
-		found = site_is_host(entry->d_name) && docroot_stat(docroot, entry->d_name, &st) == 0 && S_ISDIR(st.st_mode);
-	if (root) closedir(root);
-	else if (fd != -1) close(fd);
-	if (!found)
-		notice(0,
-			   "no host is served: there is neither a directory with the name of a host, in lower case, nor default/");
 }
 
 void site_complain(const struct site *site, unsigned line) {

@@ -9,6 +9,7 @@
 #include "gatling/files/names.h"
 #include "gatling/http/host.h"
 #include "gatling/site/basic_auth.h"
+#include "gatling/site/hosts.h"
 #include "gatling/site/rules/header_rules.h"
 #include "gatling/site/rules/redirect_rules.h"
 
@@ -18,12 +19,6 @@ enum {
 	SITE_STALE_MS = 10000,         /* after which requests wait for that check */
 	SITE_TOLD_MAX = 16,            /* malformed lines of a file that are reported */
 	SITE_PREFIX_MAX = HOST_MAX + 8 /* bytes of "host:port/" */
-};
-
-enum vhosts {
-	VHOSTS_TRY, /* the directory of the host if there is one, else the root */
-	VHOSTS_ONLY,
-	VHOSTS_OFF
 };
 
 struct site {
@@ -44,10 +39,10 @@ struct sites *sites_new(const struct docroot *docroot, struct names *names, stru
 						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams);
 void sites_free(struct sites *sites);
 
-/* Returns the site of a host: the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are
- * served, the root. host is absent or host_valid(); a port in it is ignored: port is that of the listening socket. The
- * site is valid until the next call. Returns NULL with errno: ENOENT if there is none, otherwise a directory could not
- * be read for a temporary reason.
+/* Returns the site of a host: the first that exists of HOST:PORT/, HOST/ and default/, of those that the name allows
+ * (host_has_directory()), and, unless only virtual hosts are served, the root. host is absent or host_valid(); a port
+ * in it is ignored: port is that of the listening socket. The site is valid until the next call. Returns NULL with
+ * errno: ENOENT if there is none, otherwise a directory could not be read for a temporary reason.
  *
  * A site is checked again after SITE_CHECK_MS. If its files are not in memory and the file system is not one of this
  * machine (names_elsewhere()), a thread does that; meanwhile the site stays as it was, for at most SITE_STALE_MS.
@@ -71,12 +66,6 @@ bool site_begins_at(const struct site *site, struct slice path);
 /* Returns whether a path in the site (decoded, without a leading slash) is that of _headers or _redirects, or of a
  * precompressed copy of these, of the site or of one inside it. These are not served. */
 bool site_hides(const struct site *site, struct slice path);
-
-/* Returns whether a request can have name as its host: a valid host name in lower case, with or without a port. */
-bool site_is_host(const char *name);
-
-/* Reports if a docroot of which only virtual hosts are served has no directory for one. */
-void sites_report_none(const struct docroot *docroot);
 
 /* Reports once that _headers adds more than HEADER_OCTETS_MAX bytes to a response. line: of the last pattern that
  * matched. The report names no path, since clients could make up any number of them. */

@@ -29,7 +29,7 @@ class Place:
     """A virtual host."""
 
     def __init__(self, root, number, password_hash, upstream):
-        self.host, self.number, self.changes = f"place{number}", number, 0
+        self.host, self.number, self.changes = f"place{number}.example", number, 0
         text = "".join(f"<p>place {number}, line {line}\n" for line in range(600)).encode()
         self.files = {
             "index.html": b"<h1>place %d</h1>\n" % number,

@@ -29,7 +29,7 @@ def test_no_wrong_password_is_admitted_while_memory_is_missing(first_build):
         for n in itertools.count(1):
             statuses, hits = [], 0
             for password in "secret", "guessed":
-                lines = ["GET /private/secret.txt HTTP/1.1", "Host: place0", "Authorization: Basic "]
+                lines = ["GET /private/secret.txt HTTP/1.1", "Host: place0.example", "Authorization: Basic "]
                 lines[-1] += base64.b64encode(f"ann:{password}".encode()).decode()
                 with Connection(("127.0.0.1", faulty.server.plain_port)) as c, contextlib.suppress(AssertionError):
                     c.socket.settimeout(PATIENCE_S)
@@ -53,7 +53,7 @@ def test_a_request_for_an_upstream_is_not_refused_for_good_while_rules_cannot_be
         faulty.arm(Fault("openat", "EMFILE", 1, ALWAYS))
         for method, path in ("POST", "/api/form"), ("GET", "/api/short"), ("GET", "/small.bin"):
             with Connection(("127.0.0.1", faulty.server.plain_port)) as c:
-                c.send(f"{method} {path} HTTP/1.1\r\nHost: place0\r\nContent-Length: 0\r\n\r\n".encode())
+                c.send(f"{method} {path} HTTP/1.1\r\nHost: place0.example\r\nContent-Length: 0\r\n\r\n".encode())
                 assert c.response().status == 503
     finally:
         faulty.end()
@@ -67,7 +67,7 @@ def test_rules_that_there_was_no_memory_for_are_read_again(first_build, name, co
     another allocation."""
     faulty, most, asked = Faulty(first_build), 100, []
     try:
-        for host in (f"{call}{n}" for call in ("malloc", "calloc", "realloc") for n in range(1, most)):
+        for host in (f"{call}{n}.example" for call in ("malloc", "calloc", "realloc") for n in range(1, most)):
             faulty.root.write(f"{host}/{name}", content.encode())
         written = time.time()
 
@@ -81,7 +81,7 @@ def test_rules_that_there_was_no_memory_for_are_read_again(first_build, name, co
         for call in "malloc", "calloc", "realloc":
             for n in range(1, most):
                 faulty.arm(Fault(call, "ENOMEM", n, 1))
-                asked.append(f"{call}{n}")
+                asked.append(f"{call}{n}.example")
                 assert status(asked[-1]) in (None, answer, 500, 503), asked[-1]
                 if not faulty.disarm():
                     break
@@ -151,7 +151,7 @@ def test_nobody_else_is_blamed_for_a_shortage_of_memory(first_build, call):
                 c.socket.settimeout(PATIENCE_S)
                 if fault:
                     faulty.arm(fault)
-                c.send(f"POST /api/form HTTP/1.1\r\nHost: place0\r\n{content}".encode())
+                c.send(f"POST /api/form HTTP/1.1\r\nHost: place0.example\r\n{content}".encode())
                 return c.response().status
 
         for n in 2 * [*range(1, 13)]:  # some allocations are only of the first requests

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gatling/base/text.h"
 #include "gatling/site/cache.h"
 #include "gatling/site/question.h"
 #include "gatling/site/site.h"
@@ -824,11 +825,52 @@ static void sites_are_found_from_the_most_special_to_the_root(void **state) {
 	assert_int_equal(mkdirat(root, "a.org:81", 0755), 0);
 	check_site("a.org", 81, "a.org:81/");
 	check_site("a.org:81", 80, "a.org/");
-	write_file("file", "", 0644);
-	check_site("file", 80, "");
-	assert_int_equal(mkdirat(root, "default", 0755), 0);
-	check_site("b.org", 80, "default/");
+	write_file("file.org", "", 0644);
+	check_site("file.org", 80, "");
 	sites_free(sites);
+}
+
+/* Who may make a directory in the root need not be who may make a site. */
+static void a_directory_is_the_site_of_a_host_only_if_its_name_says_so(void **state) {
+	(void)state;
+	static const char *const names[] = {"default", "uploads", "uploads.", "localhost", "uploads:81", "[::1]", "UP.org"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_int_equal(mkdirat(root, names[i], 0755), 0);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL);
+	check_site("b.org", 80, "");
+	check_site("default", 80, "");
+	check_site("uploads", 80, "");
+	check_site("UPLOADS.:80", 80, "");
+	check_site("uploads", 81, "uploads:81/");
+	check_site("localhost", 80, "localhost/");
+	check_site("[::1]", 80, "[::1]/");
+	sites_free(sites);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_ONLY, NULL);
+	check_site("b.org", 80, "default/");
+	check_site("uploads.", 80, "uploads/");
+	check_site("up.org", 80, "default/");
+	sites_free(sites);
+}
+
+static void check_hosts(enum vhosts vhosts, const char *wanted) {
+	static const char *const names[] = {"a.org",  "localhost", "a:80",  "[::1]",     "1.2.3.4", "a",   "default",
+										"a.org.", "a.org.:80", "A.org", "a.org:080", "a.org:",  "a:0", ".hidden",
+										"a..b",   "a b.org",   "",      ":80",       "a:65536"};
+	char found[256];
+	struct text t = text_begin(found, sizeof found);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (!host_has_directory(vhosts, slice_of(names[i]))) continue;
+		text_add(&t, slice_of(names[i]));
+		text_add_char(&t, ' ');
+	}
+	check_slice(text_written(&t), wanted);
+}
+
+static void a_directory_that_no_request_can_name_is_that_of_no_host(void **state) {
+	(void)state;
+	check_hosts(VHOSTS_TRY, "a.org localhost a:80 [::1] 1.2.3.4 a:0 ");
+	check_hosts(VHOSTS_ONLY, "a.org localhost a:80 [::1] 1.2.3.4 a default a:0 ");
+	check_hosts(VHOSTS_OFF, "");
+	check_hosts((enum vhosts) - 1, "");
 }
 
 static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
@@ -893,6 +935,8 @@ int main(void) {
 		TEST(what_is_compressed_is_dropped_for_what_is_used_later),
 		TEST(what_does_not_get_smaller_is_tried_once),
 		TEST(sites_are_found_from_the_most_special_to_the_root),
+		TEST(a_directory_is_the_site_of_a_host_only_if_its_name_says_so),
+		TEST(a_directory_that_no_request_can_name_is_that_of_no_host),
 		TEST(with_virtual_hosts_only_an_unknown_host_has_no_site),
 		TEST(invented_hosts_do_not_crowd_out_real_ones),
 	};

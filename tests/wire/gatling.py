@@ -301,8 +301,9 @@ class Server:
             self.errors.append(line.rstrip("\n"))
         self.banner = line
         self.sandbox = next((said for said in self.errors if said.startswith("gatling: sandbox:")), None)
-        if self.sandbox:  # workers may have written lines since
-            self.errors.remove(self.sandbox)
+        self.hosts = next((said for said in self.errors if said.startswith("gatling: hosts:")), None)
+        for said in filter(None, (self.sandbox, self.hosts)):  # workers may have written lines since
+            self.errors.remove(said)
         self.pid = only_child(self.process.pid) if tracer else self.process.pid
         self.plain_port, self.tls_port = (
             int(found.group(1)) if (found := re.search(rf"{scheme}://\S+:(\d+)/", self.banner)) else None

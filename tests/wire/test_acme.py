@@ -85,8 +85,8 @@ def test_sites_get_certificates_and_new_ones_too(first_build):
                 assert c.get("/", host=name).status == 200
         # a site with a certificate is HTTPS only, another site HTTP only
         assert server.get("/", host="www.example.org")["Location"] == f"https://www.example.org:{server.tls_port}/"
-        assert server.get("/", host="intranet").body == b"intranet"
-        with pytest.raises(ssl.SSLError), server.secure("intranet"):
+        assert server.get("/", host="printer.local").body == b"printer.local"
+        with pytest.raises(ssl.SSLError), server.secure("printer.local"):
             pass
         for kind in ("live", "uacme", "results", "."):
             assert (server.directory / kind).stat().st_mode & 0o777 == 0o700

@@ -1,6 +1,7 @@
 """gatling --check: mistakes that an owner may make."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -23,9 +24,36 @@ WRONG = {
 }
 
 
+def without_hosts(done):
+    """Takes the lines that list the hosts off the output."""
+    done.hosts, done.stdout = re.fullmatch(r"((?:hosts: [^\n]*\n(?: [^\n]*\n)*)?)(.*)", done.stdout, re.DOTALL).groups()
+    return done
+
+
 def check(build, root, *flags):
-    return subprocess.run([runnable(build), "--check", *flags, root.path], capture_output=True, text=True, timeout=20, check=False,
-                          **unprivileged())  # fmt: skip
+    return without_hosts(subprocess.run([runnable(build), "--check", *flags, root.path], capture_output=True, text=True, timeout=20, check=False,
+                                        **unprivileged()))  # fmt: skip
+
+
+def test_all_hosts_are_listed(first_build):
+    names = sorted([f"host{i}.example.org" for i in range(50)] + ["localhost", "a:80", "[::1]", f"{'long' * 15}.{'long' * 15}.example"])
+    root = Root({f"{name}/index.html": b"" for name in (*names, "uploads", "UP.example", "default/d")})
+    done = check(first_build, root, "-E")
+    assert done.returncode == 0 and done.stdout == ""
+    assert done.hosts.removeprefix("hosts: ").replace("\n       ", " ") == ", ".join(names) + "\n"
+    assert [line for line in done.hosts.splitlines() if len(line) > 80] == [f"       {'long' * 15}.{'long' * 15}.example"]
+    assert check(first_build, root, "-E", "-V").hosts == ""
+    with_v = check(first_build, root, "-E", "-v").hosts.removeprefix("hosts: ").replace("\n       ", " ")
+    assert with_v == ", ".join(sorted([*names, "uploads", "default"])) + "\n"
+
+
+def test_what_looks_like_a_site_with_v_alone_is_said(first_build):
+    root = Root({"default/index.html": b"x", "intranet/_redirects": b"/a /b\n", "a/b/index.html": b"x"})
+    done = check(first_build, root, "-E")
+    assert done.returncode == 1 and sorted(done.stdout.splitlines()) == [
+        "default/: only with -v is it the site of all hosts that have no directory",
+        "intranet/_redirects: only with -v is this the directory of a site, so the file has no effect"]  # fmt: skip
+    assert check(first_build, root, "-E", "-v").stdout == ""
 
 
 def test_nothing_is_said_of_what_is_right(first_build):
@@ -71,15 +99,15 @@ def test_all_mistakes_of_all_sites_are_said(first_build):
         assert any(found.startswith(line) for found in lines), line
 
 
-@pytest.mark.parametrize(("wrong", "beside"), [
-    ("_headers", "a.css"),
-    ("_headers", "www.example.org/index.html"),
-    ("_headers", "Images/a.png"),  # no host has this name
-    ("default/_headers", "a.css"),
+@pytest.mark.parametrize(("wrong", "beside", "flag"), [
+    ("_headers", "a.css", "-d"),
+    ("_headers", "www.example.org/index.html", "-d"),
+    ("_headers", "Images/a.png", "-d"),  # no host has this name
+    ("default/_headers", "a.css", "-v"),
 ])  # fmt: skip
-def test_a_mistake_is_said_once_however_many_there_are_and_whatever_is_beside_them(first_build, wrong, beside):
+def test_a_mistake_is_said_once_however_many_there_are_and_whatever_is_beside_them(first_build, wrong, beside, flag):
     root = Root({"index.html": b"hello", "b.css": b"x", beside: b"x", wrong: b"wrong\n" * 1500})
-    said = check(first_build, root, "-E").stdout.splitlines()
+    said = check(first_build, root, "-E", flag).stdout.splitlines()
     assert [line.partition(": ")[0] for line in said] == [f"{wrong}:{n}" for n in range(1, 1501)]
 
 
@@ -109,12 +137,12 @@ def test_passwords_of_each_directory_that_may_be_a_site_are_looked_at_once(first
             "My Files/.htaccess_global", "www.example.org/.htaccess_global"], flag  # fmt: skip
 
 
-@pytest.mark.parametrize(("flag", "places"), [
-    ("-d", ["My Files/_headers", "a/b/.htaccess_global", "a/b/_headers", "a/b/_redirects"]),
-    ("-v", ["My Files/_headers", ".htaccess_global", "_redirects", "a/b/.htaccess_global", "a/b/_headers", "a/b/_redirects"]),
-    ("-V", ["My Files/_headers", "a/_headers", "a/b/.htaccess_global", "a/b/_headers", "a/b/_redirects", "linked/_headers", "releases/7/_headers"]),
+@pytest.mark.parametrize(("flag", "places", "with_v"), [
+    ("-d", ["My Files/_headers", "a/b/.htaccess_global", "a/b/_headers", "a/b/_redirects"], ["a/_headers", "linked/_headers"]),
+    ("-v", ["My Files/_headers", ".htaccess_global", "_redirects", "a/b/.htaccess_global", "a/b/_headers", "a/b/_redirects"], []),
+    ("-V", ["My Files/_headers", "a/_headers", "a/b/.htaccess_global", "a/b/_headers", "a/b/_redirects", "linked/_headers", "releases/7/_headers"], []),
 ])  # fmt: skip
-def test_rules_and_passwords_that_have_no_effect_where_they_are_are_said(first_build, flag, places):
+def test_rules_and_passwords_that_have_no_effect_where_they_are_are_said(first_build, flag, places, with_v):
     rules, passwords = b"/*\n  X-A: 1\n", b"Friends\nann:*\n"
     root, elsewhere = Root({"index.html": b"hello", "_redirects": b"/a /b\n"}), Root({"_headers": rules})
     for name in ".htaccess_global", "a/.htaccess_global", "a/b/.htaccess_global", "My Files/.htaccess_global":
@@ -127,7 +155,9 @@ def test_rules_and_passwords_that_have_no_effect_where_they_are_are_said(first_b
     said = check(first_build, root, "-E", flag).stdout.splitlines()
     # a directory with two names is listed under one of them
     found = [line.replace("www.example.org/", "releases/7/") for line in said if "no effect" in line]
-    assert sorted(found) == sorted(f"{place}: this is not the directory of a site, so the file has no effect" for place in places)
+    only = "only with -v is this"
+    assert sorted(found) == sorted(f"{place}: {only if place in with_v else 'this is not'} the directory of a site, so the file has no effect"
+                                   for place in places + with_v)  # fmt: skip
 
 
 def test_a_directory_that_no_host_can_name_is_said_where_only_hosts_are_served(first_build):
@@ -272,7 +302,7 @@ def test_a_directory_that_the_user_may_not_read_is_said_once_with_the_reason(fir
     root.path.chmod(0o700)
     command = [runnable(first_build), "--check", "-u", "nobody", "-E", root.path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    assert done.returncode == 1 and done.stderr == f"gatling: cannot check {root.path}: there is no permission to read and enter it\n"
+    assert done.returncode == 1 and done.stdout == "" and done.stderr == f"gatling: cannot check {root.path}: there is no permission to read and enter it\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root and user")
@@ -284,7 +314,7 @@ def test_it_sees_what_the_server_would_see(first_build):
     (root.path / "example.org").symlink_to(root.path / "www.example.org")
     (root.path / "elsewhere").symlink_to("https://example.org/")
     command = [runnable(first_build), "--check", "-u", "nobody", "-E", root.path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    done = without_hosts(subprocess.run(command, capture_output=True, text=True, timeout=20, check=False))
     nowhere = f"example.org: a symbolic link to {root.path}/www.example.org, which does not exist in the chroot: the served directory is its root"
     assert done.returncode == 1 and sorted(done.stdout.splitlines()) == [
         "a/.htaccess: this is no file that the user of the server may read, so access is denied",

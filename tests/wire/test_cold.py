@@ -328,7 +328,7 @@ FILES = 40
 def test_the_space_of_files_replaced_or_removed_is_given_back(build, load):
     """Files of virtual hosts, precompressed copies, those in a removed directory, and files
     replaced under load."""
-    names = [f"{host}/{n}{suffix}" for host in ("a", "b", "gone") for n in range(FILES // 4) for suffix in (".bin", ".bin.gz")]
+    names = [f"{host}/{n}{suffix}" for host in ("a.example", "b.example", "gone.example") for n in range(FILES // 4) for suffix in (".bin", ".bin.gz")]
     root = Root({name: CONTENT[:200_000] for name in names})
     with Server(build, root, "-j", "2", "-n") as server, contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(2)]
@@ -345,7 +345,7 @@ def test_the_space_of_files_replaced_or_removed_is_given_back(build, load):
         for name in names:
             new = root.write(name + ".new", CONTENT[:190_000])
             new.rename(root.path / name)
-        shutil.rmtree(root.path / "gone")
+        shutil.rmtree(root.path / "gone.example")
 
         def given_back():
             if load == "busy":

@@ -397,14 +397,14 @@ def test_a_body_behind_a_request_that_waits_is_read_past(build):
 
 
 def test_a_host_does_not_lead_around_the_guard_of_the_root(build, root):
-    root.write("docs/x.txt", b"secret")
+    root.write("docs.example/x.txt", b"secret")
     write(root, "all\nann:" + HASHES["md5crypt"], ".htaccess_global")
     with Server(build, root, "-j", "1") as server:
-        assert server.get("/x.txt", host="docs").status == 401
-        assert server.get("/", host="docs").status == 401
-        assert server.get("/x.txt", basic("ann"), host="docs").body == b"secret"
+        assert server.get("/x.txt", host="docs.example").status == 401
+        assert server.get("/", host="docs.example").status == 401
+        assert server.get("/x.txt", basic("ann"), host="docs.example").body == b"secret"
     with Server(build, root, "-j", "1", "-v") as server:  # the root is not a site
-        assert server.get("/x.txt", host="docs").body == b"secret"
+        assert server.get("/x.txt", host="docs.example").body == b"secret"
 
 
 def test_a_path_does_not_lead_around_the_guard_of_a_site(build, root):

@@ -583,7 +583,7 @@ def test_more_connections_than_a_program_takes_are_a_503(build):
     "directory, script, allowed, host, path",
     [
         ("www.example.org/", "app.inc", True, "unknown.example", "/www.example.org/app.inc"),
-        ("", "lib/app.inc", True, "lib", "/app.inc"),
+        ("", "lib.example/app.inc", True, "lib.example", "/app.inc"),
         ("www/", "app.inc", True, "unknown.example", "/www/app.inc"),
         ("", "app.inc", False, "localhost", "/app.inc"),
     ],

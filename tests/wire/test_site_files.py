@@ -762,7 +762,7 @@ def test_each_host_has_its_own_files(build):
     for host in ("a.example", "b.example"):
         files |= {f"{host}/_headers": f"/*\n  X-Site: {host}\n", f"{host}/_redirects": f"/x /{host}\n", f"{host}/a": host}
     files |= {"bare.example/a": "bare", "wrong.example/_headers": "x", "wrong.example/a": "wrong"}
-    with serve(build, files, "-j", "1") as server:
+    with serve(build, files, "-j", "1", "-v") as server:
         for host, site in (("a.example", "a.example"), ("B.EXAMPLE:80", "b.example"), ("bare.example", None), ("other", None)):
             response = server.get("/a", host=host)
             assert response["X-Site"] == site and response.status == 200, host

@@ -154,7 +154,7 @@ def test_what_lies_outside_cannot_be_told_when_links_stay_inside(build, root):
     (root.path / "out").symlink_to(outside.path)
     (root.path / "host.example").symlink_to(outside.path)
     root.write("default/f", b"default")
-    with Server(build, root, "-j", "1", "--symlinks", "inside") as server:
+    with Server(build, root, "-j", "1", "-v", "--symlinks", "inside") as server:
         assert {server.get(path, host="x").status for path in ("/out/f", "/out/d", "/out/secret")} == {404}  # in default/
         assert server.get("/f", host="host.example").body == b"default"
     with Server(build, root, "-j", "1", "-V", "--symlinks", "inside") as server:
@@ -233,15 +233,15 @@ def served(server, host):
         ("a.example.", b"a"),
         ("a.example:9999", b"a"),
         ("alias.example", b"a"),
-        ("b.example", b"default"),
-        ("a.example.b", b"default"),
-        ("f", b"default"),
+        ("b.example", None),
+        ("a.example.b", None),
+        ("f", None),
         ("[::1]:80", b"v6"),
     ],
 )
-@pytest.mark.parametrize("flag", ["", "-v"])
-def test_hosts_are_directories(hosted, flag, host, body):
-    assert served(hosted[flag], host) == body
+@pytest.mark.parametrize("flag,others", [("", b"root"), ("-v", b"default")])
+def test_hosts_are_directories(hosted, flag, others, host, body):
+    assert served(hosted[flag], host) == (body or others)
 
 
 def test_without_a_host_it_is_the_local_address(build, hosts):
@@ -266,15 +266,16 @@ def test_without_virtual_hosts_it_is_always_the_root(build, hosts):
         assert served(server, "a.example") == b"root"
 
 
-def test_hosts_come_and_go_while_it_runs(build, hosts):
-    with Server(build, hosts, "-j", "1") as server:
-        assert served(server, "new.example") == b"default"
+@pytest.mark.parametrize("flags,others", [((), b"root"), (("-v",), b"default")])
+def test_hosts_come_and_go_while_it_runs(build, hosts, flags, others):
+    with Server(build, hosts, "-j", "1", *flags) as server:
+        assert served(server, "new.example") == others
         hosts.write("new.example/f", b"new")
         eventually(lambda: served(server, "new.example") == b"new", 5)
         (hosts.path / "new.example").rename(hosts.path / "gone")
-        eventually(lambda: served(server, "new.example") == b"default", 5)
+        eventually(lambda: served(server, "new.example") == others, 5)
         (hosts.path / "default").rename(hosts.path / "gone2")
-        eventually(lambda: served(server, "new.example") == b"root", 5)
+        eventually(lambda: served(server, "new.example") == (404 if flags else b"root"), 5)
 
 
 def test_with_virtual_hosts_only_an_unknown_one_is_not_found(build, hosts):
@@ -282,6 +283,60 @@ def test_with_virtual_hosts_only_an_unknown_one_is_not_found(build, hosts):
     with Server(build, hosts, "-j", "1", "--vhosts") as server:
         assert served(server, "b.example") == 404
         assert served(server, "a.example") == b"a"
+
+
+UPLOADED = {"f": b"root", "uploads/f": b"uploaded", "uploads/_redirects": b"/f /uploaded 301!\n/* /f 200\n", "default/f": b"default"}
+
+
+@pytest.mark.parametrize("host", ["uploads", "UPLOADS", "uploads.", "uploads:80", "uploads.:80", "default", "default.", "other", "b.example"])
+def test_only_with_v_any_directory_is_a_host_and_default_that_of_the_others(build, host):
+    """Who may create files in a directory below the root would otherwise have a site, with rules, and
+    a directory of content that is named default would be that of all hosts."""
+    root = Root(UPLOADED)
+    with Server(build, root, "-j", "1") as server:
+        assert served(server, host) == b"root"
+        assert served(server, "uploads") == b"root" and server.get("/nothing", host=host).status == 404
+        assert server.get("/uploads/f", host=host).body == b"uploaded" and server.get("/uploads/_redirects", host=host).status == 404
+    with Server(build, root, "-j", "1", "-v") as server:
+        assert served(server, host) == (301 if "uploads" in host.lower() else b"default")
+    root.remove()
+
+
+def test_without_v_a_host_has_a_dot_or_a_colon_or_is_localhost(build):
+    root = Root({"f": b"root", "localhost/f": b"localhost", "127.0.0.1/f": b"address", "[::1]/f": b"v6", "a.b/f": b"a.b"})
+    with Server(build, root, "-j", "1") as server:
+        root.write(f"intranet:{server.port}/f", b"with port")
+        for host, body in (("localhost", b"localhost"), ("127.0.0.1", b"address"), ("[::1]", b"v6"), ("a.b", b"a.b"), ("intranet", b"with port")):
+            assert served(server, host) == body
+    root.remove()
+
+
+def test_the_hosts_that_were_found_are_named_at_the_start(build):
+    root = Root({"index.html": b"", "uploads/index.html": b"", "file.txt": b"", "UPPER.example/f": b"", "dot.example./f": b""})
+    five = "h0.org, h1.org, h2.org, h3.org, h4.org"
+    for count, named in (0, None), (1, "h0.org"), (2, "h0.org, h1.org"), (5, five), (6, f"{five} and 1 other"), (9, f"{five} and 4 others"):
+        for i in range(count):
+            root.mkdir(f"h{i}.org")
+        with Server(build, root, "-j", "1", "-n") as server:
+            assert server.hosts == (named and f"gatling: hosts: {named}") and not server.errors
+    for i in range(9):
+        root.mkdir(f"{i}.a-long-name-of-a-host.example")
+    root.mkdir(f"{'a' * 60}.{'b' * 60}.example")
+    for flag, first, others in (("-d", "0.a-long-name-of-a-host.example", 18), ("-v", "0.a-long-name-of-a-host.example", 19), ("-V", None, 0)):
+        with Server(build, root, "-j", "1", "-n", flag) as server:
+            assert server.hosts == (first and f"gatling: hosts: {first} and {others} others")
+            assert not server.hosts or len(server.hosts) <= 80
+    root.remove()
+
+
+def test_a_default_that_needs_v_is_told(build):
+    root = Root({"default/picture.jpg": b""})
+    says = "gatling: default/: only with -v is it the site of all hosts that have no directory"
+    for told, flags in (([], ()), ([says], ()), ([], ("-v",)), ([], ("-V",))):
+        with Server(build, root, "-j", "1", "-n", *flags) as server:
+            assert server.errors == told
+        root.write("default/index.html", b"")
+    root.remove()
 
 
 @pytest.mark.parametrize("host", ["..", ".", "../a.example", "a.example/", "a.example\\..", ".hidden", "a\0b", "a.example/../.."])
