@@ -32,7 +32,8 @@ static void check_site(struct sites *sites, const char *name) {
 }
 
 static int check_sites(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
-	struct sites *sites = auth ? sites_new(docroot, NULL, auth, NULL, o->site.vhosts, &o->site.upstreams) : NULL;
+	struct sites *sites =
+		auth ? sites_new(docroot, NULL, auth, NULL, o->site.vhosts, &o->site.upstreams, o->site.starter) : NULL;
 	struct hosts hosts = {0};
 	const int error = sites ? hosts_find(&hosts, docroot, o->site.vhosts) : ENOMEM;
 	const char *reason = error == EACCES ? "there is no permission to read and enter it" : strerror(error);

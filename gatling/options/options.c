@@ -302,6 +302,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 	const char *root = NULL;
 	*o = (struct options){.root = ".",
 						  .site.cache_control = true,
+						  .site.starter = getuid(),
 						  .site.gzip_cache = least(GZIP_CACHE, memory),
 						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
 						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,

@@ -15,6 +15,7 @@
 #include "gatling/base/workspace.h"
 #include "gatling/http/coding.h"
 #include "gatling/site/rules/text_file.h"
+#include "gatling/site/rules/trust.h"
 
 enum {
 	BUCKETS = 256,
@@ -29,6 +30,7 @@ struct site_entry {
 	struct site site; /* first: a pointer to it is one to this */
 	struct text_file headers, redirects;
 	int64_t checked_ms;
+	bool is_site; /* otherwise only its files are protected */
 	struct site_entry *next;
 	char prefix[];
 };
@@ -52,6 +54,7 @@ struct sites {
 	struct fetcher *fetcher;
 	enum vhosts vhosts;
 	const struct upstreams_allowed *upstreams;
+	uid_t starter;
 	unsigned changes;
 	struct {
 		int64_t seen_ms;
@@ -63,7 +66,8 @@ struct sites {
 };
 
 struct sites *sites_new(const struct docroot *docroot, struct names *names, struct basic_auth *auth,
-						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams) {
+						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams,
+						uid_t starter) {
 	struct sites *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
 	s->docroot = docroot;
@@ -72,6 +76,7 @@ struct sites *sites_new(const struct docroot *docroot, struct names *names, stru
 	s->fetcher = fetcher;
 	s->vhosts = vhosts;
 	s->upstreams = upstreams;
+	s->starter = starter;
 	return s;
 }
 
@@ -208,6 +213,17 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	return rules;
 }
 
+/* Returns whether the rules in _redirects may pass requests on. Reports why they may not. */
+static bool may_pass_on(const struct sites *s, const struct site_entry *e) {
+	char path[FILE_PATH_MAX], why[TRUST_WHY_MAX], text[TRUST_WHY_MAX + 64];
+	if (!e->is_site || !redirect_rules_passing(e->site.redirects)) return false;
+	if (trust_file(s->docroot, s->starter, e->prefix, file_path(e, redirects_name, path), &e->redirects, why))
+		return true;
+	snprintf(text, sizeof text, "rules that pass requests on are answered with 503: %s", why);
+	if (*why) text_file_complain(&e->redirects, path, 0, text);
+	return false;
+}
+
 static bool is_due(const struct site_entry *e, int64_t now_ms) {
 	return !e->checked_ms || now_ms - e->checked_ms >= SITE_CHECK_MS;
 }
@@ -234,6 +250,7 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.headers = update_rules(s, e, &headers_kind, &e->headers, e->site.headers);
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
+	if (e->site.redirects) redirect_rules_permit(e->site.redirects, may_pass_on(s, e));
 	e->site.unknown_redirects = !e->site.redirects && docroot_error_is_temporary(e->redirects.error);
 	e->site.unknown = e->site.unknown_redirects || (!e->site.headers && docroot_error_is_temporary(e->headers.error));
 	guard_release(&e->site.guard);
@@ -253,6 +270,12 @@ static bool files_are_in_memory(const struct sites *s, const struct site_entry *
 
 /* --- its directory --- */
 
+/* Returns whether a directory can be a site. prefix: its path with a trailing slash, or "" for the root. */
+static bool may_be_site(const struct sites *s, struct slice prefix) {
+	if (prefix.length) return host_has_directory(s->vhosts, slice_first(prefix, prefix.length - 1));
+	return s->vhosts != VHOSTS_ONLY;
+}
+
 /* Returns the site of a directory, and adds it if it is new. Returns NULL without memory. */
 static struct site_entry *add_site(struct sites *s, struct slice prefix) {
 	struct site_entry **link = &s->bucket[hash_octets(0, prefix) % BUCKETS];
@@ -261,6 +284,7 @@ static struct site_entry *add_site(struct sites *s, struct slice prefix) {
 	if (e) return e;
 	if (!(e = calloc(1, sizeof *e + prefix.length + 1))) return NULL;
 	(void)text_copy(e->prefix, prefix);
+	e->is_site = may_be_site(s, prefix);
 	e->site.holds_sites = s->vhosts == VHOSTS_TRY && !prefix.length;
 	e->site.prefix = (struct slice){.at = e->prefix, .length = prefix.length};
 	return *link = e;
@@ -281,19 +305,13 @@ static size_t candidate_path(const struct authority_entry *a, enum candidate can
 	return (size_t)(end - path);
 }
 
-/* Returns whether the directory of a candidate can be a site. */
-static bool may_be_site(const struct sites *s, const char *path, size_t length) {
-	if (length) return host_has_directory(s->vhosts, (struct slice){.at = path, .length = length - 1});
-	return s->vhosts != VHOSTS_ONLY;
-}
-
 /* Returns 0 if there is a directory, ENOENT if there is none, or a temporary errno if that is unknown. at_once: fails
  * with EINPROGRESS instead of waiting for a disk. */
-static int look_at_directory(const struct sites *s, const char *prefix, size_t length, bool at_once) {
+static int look_at_directory(const struct sites *s, struct slice prefix, bool at_once) {
 	char path[SITE_PREFIX_MAX + 1];
 	struct stat st;
-	if (!length) return 0;
-	*text_copy(path, (struct slice){.at = prefix, .length = length - 1}) = '\0';
+	if (!prefix.length) return 0;
+	*text_copy(path, slice_first(prefix, prefix.length - 1)) = '\0';
 	if ((at_once ? docroot_stat_at_once : docroot_stat)(s->docroot, path, &st) == 0)
 		return S_ISDIR(st.st_mode) ? 0 : ENOENT;
 	return docroot_error_is_temporary(errno) ? errno : ENOENT;
@@ -305,7 +323,7 @@ static struct slice fetched_paths(const struct sites *s, const struct authority_
 	char *end = text;
 	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++) {
 		const size_t length = candidate_path(a, i, end);
-		if (!may_be_site(s, end, length)) continue;
+		if (!may_be_site(s, (struct slice){.at = end, .length = length})) continue;
 		end = text_copy_string(end + length, headers_name);
 		*end++ = '\0';
 	}
@@ -318,12 +336,12 @@ static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, b
 	char path[SITE_PREFIX_MAX + 1];
 	struct site_entry *e = NULL;
 	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++) {
-		size_t length = candidate_path(a, i, path);
-		if (!may_be_site(s, path, length)) continue;
-		int error = look_at_directory(s, path, length, at_once);
+		const struct slice prefix = {.at = path, .length = candidate_path(a, i, path)};
+		if (!may_be_site(s, prefix)) continue;
+		int error = look_at_directory(s, prefix, at_once);
 		if (error == ENOENT) continue;
 		if (error) return error; /* no site rather than a wrong one */
-		if (!(e = add_site(s, (struct slice){.at = path, .length = length}))) return ENOMEM;
+		if (!(e = add_site(s, prefix))) return ENOMEM;
 		if (!is_due(e, now_ms)) break;
 		if (at_once && !files_are_in_memory(s, e)) return EINPROGRESS;
 		update_files(s, e, now_ms);

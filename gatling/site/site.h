@@ -34,9 +34,11 @@ struct site {
 
 struct sites;
 
-/* Returns the sites of a docroot, or NULL without memory. All arguments must outlive them. */
+/* Returns the sites of a docroot, or NULL without memory. All arguments must outlive them. starter: the user who
+ * started the server, see trust.h. */
 struct sites *sites_new(const struct docroot *docroot, struct names *names, struct basic_auth *auth,
-						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams);
+						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams,
+						uid_t starter);
 void sites_free(struct sites *sites);
 
 /* Returns the site of a host: the first that exists of HOST:PORT/, HOST/ and default/, of those that the name allows

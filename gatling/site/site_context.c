@@ -12,7 +12,8 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, const str
 	if (!(c->fetcher = fetcher_new(&c->docroot, &c->jobs[FETCHING]))) return -1;
 	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
 	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[LISTING], &c->now_ms, workers))) return -1;
-	if (!(c->sites = sites_new(&c->docroot, c->names, c->auth, c->fetcher, o->vhosts, &o->upstreams))) return -1;
+	c->sites = sites_new(&c->docroot, c->names, c->auth, c->fetcher, o->vhosts, &o->upstreams, o->starter);
+	if (!c->sites) return -1;
 	if (!(c->questions = calloc(QUESTIONS, sizeof *c->questions))) return -1;
 	struct cache_options options = {.docroot = &c->docroot,
 									.names = c->names,

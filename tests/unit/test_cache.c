@@ -816,7 +816,7 @@ static void check_site(const char *host, unsigned port, const char *wanted) {
 
 static void sites_are_found_from_the_most_special_to_the_root(void **state) {
 	(void)state;
-	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL, 0);
 	check_site("a.org", 80, "");
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	check_site("a.org", 80, "");
@@ -835,7 +835,7 @@ static void a_directory_is_the_site_of_a_host_only_if_its_name_says_so(void **st
 	(void)state;
 	static const char *const names[] = {"default", "uploads", "uploads.", "localhost", "uploads:81", "[::1]", "UP.org"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_int_equal(mkdirat(root, names[i], 0755), 0);
-	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL, 0);
 	check_site("b.org", 80, "");
 	check_site("default", 80, "");
 	check_site("uploads", 80, "");
@@ -844,7 +844,7 @@ static void a_directory_is_the_site_of_a_host_only_if_its_name_says_so(void **st
 	check_site("localhost", 80, "localhost/");
 	check_site("[::1]", 80, "[::1]/");
 	sites_free(sites);
-	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_ONLY, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_ONLY, NULL, 0);
 	check_site("b.org", 80, "default/");
 	check_site("uploads.", 80, "uploads/");
 	check_site("up.org", 80, "default/");
@@ -875,11 +875,11 @@ static void a_directory_that_no_request_can_name_is_that_of_no_host(void **state
 
 static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
 	(void)state;
-	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_ONLY, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_ONLY, NULL, 0);
 	check_site("a.org", 80, NULL);
 	check_site("", 80, NULL);
 	sites_free(sites);
-	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_OFF, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_OFF, NULL, 0);
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	check_site("a.org", 80, "");
 	sites_free(sites);
@@ -887,7 +887,7 @@ static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
 
 static void invented_hosts_do_not_crowd_out_real_ones(void **state) {
 	(void)state;
-	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL, 0);
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	for (int i = 0; i < 10 * SITES_MAX; i++) {
 		char host[32];

@@ -455,6 +455,46 @@ static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
 	assert_int_equal(told.first.line, 2);
 }
 
+/* Returns whether a rule applies to the path, and whether it then passes the request on, or refuses it. */
+static const char *passing(const struct redirect_rules *rules, const char *path, bool forced_only) {
+	static char buffer[REDIRECT_TARGET_MAX];
+	const struct redirect_request request = {.path = slice_of(path)};
+	struct redirect result;
+	if (!redirect_rules_match(rules, &request, forced_only, buffer, &result)) return "no rule";
+	if (!result.upstream == !result.refused) return result.refused ? "both" : "another rule";
+	return result.refused ? "refused" : "passed on";
+}
+
+static void rules_pass_requests_on_only_once_they_are_permitted_to(void **state) {
+	(void)state;
+	struct told told = nothing_told;
+	struct upstreams_allowed allowed = {.count = 0};
+	assert_true(upstreams_allow(&allowed, "127.0.0.1"));
+	told.report.upstreams = &allowed;
+	struct redirect_rules *rules =
+		redirect_rules_parse(SLICE("/api/* http://127.0.0.1/ 200\n/forced http://127.0.0.1/ 200!\n/old /new\n"
+								   "/app/* fcgi://127.0.0.1:9000/index.php\n"),
+							 &told.report);
+	assert_non_null(rules);
+	assert_int_equal(told.count, 0);
+	assert_true(redirect_rules_passing(rules));
+	for (int i = 0; i < 5; i++) {
+		const char *wanted = i % 2 ? "passed on" : "refused";
+		if (i) redirect_rules_permit(rules, i % 2);
+		assert_string_equal(passing(rules, "/api/x", false), wanted);
+		assert_string_equal(passing(rules, "/forced", true), wanted);
+		assert_string_equal(passing(rules, "/app/x", false), wanted);
+		assert_string_equal(passing(rules, "/api/x", true), "no rule");
+		assert_string_equal(passing(rules, "/old", false), "another rule");
+		assert_true(redirect_rules_protect(rules, SLICE("/lib/a.php")));
+		assert_false(redirect_rules_protect(rules, SLICE("/api/x")));
+	}
+	redirect_rules_free(rules);
+	rules = redirects_of("/a /b\n/* /index.html 200\n");
+	assert_false(redirect_rules_passing(rules));
+	redirect_rules_free(rules);
+}
+
 static void a_rule_behind_one_for_all_paths_is_left_out_and_the_others_apply(void **state) {
 	(void)state;
 	static const char text[] = "/a /b 301\n/* /index.html 200\n/c /d 301\n/e /f 301!\n/* /g 200!\n/h /i 301!\n";
@@ -611,6 +651,7 @@ int main(void) {
 		cmocka_unit_test(of_redirects_what_is_wrong_is_left_out_and_the_rest_stays),
 		cmocka_unit_test(redirect_lines_end_as_those_of_headers_do),
 		cmocka_unit_test(a_mistake_in_redirects_is_told_with_its_line),
+		cmocka_unit_test(rules_pass_requests_on_only_once_they_are_permitted_to),
 		cmocka_unit_test(a_rule_behind_one_for_all_paths_is_left_out_and_the_others_apply),
 		cmocka_unit_test(redirects_that_lead_in_a_circle_are_told),
 		cmocka_unit_test(a_file_on_the_way_makes_it_no_circle),

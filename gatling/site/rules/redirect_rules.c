@@ -39,6 +39,8 @@ struct redirect_rules {
 	bool hosts;                  /* some pattern has one */
 	bool programs;               /* some rule is for a program */
 	bool forced;                 /* some rule may apply where there is a file */
+	bool passing;                /* some rule passes requests on */
+	bool may_pass;               /* see redirect_rules_permit() */
 	struct rules_report *report; /* while the file is read */
 	unsigned for_all[2];         /* by `forced`: the line of the first rule for all paths, or 0 */
 };
@@ -151,6 +153,10 @@ static bool is_source(const struct redirect_rule *rule, struct slice path) {
 
 bool redirect_rules_forced(const struct redirect_rules *r) { return r->forced; }
 
+bool redirect_rules_passing(const struct redirect_rules *r) { return r->passing; }
+
+void redirect_rules_permit(struct redirect_rules *r, bool may_pass) { r->may_pass = may_pass; }
+
 bool redirect_rules_protect(const struct redirect_rules *r, struct slice path) {
 	struct pattern_subject subject;
 	struct pattern_captures captures;
@@ -200,8 +206,8 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		if (filled != REDIRECT_FILLED || leads_to_itself(&match, request, result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
-		result->upstream = rule->upstream;
-		result->refused = rule->refused;
+		result->upstream = r->may_pass ? rule->upstream : NULL;
+		result->refused = rule->refused || (rule->upstream && !r->may_pass);
 		result->own_path = rule->own_path;
 		result->fixed = before_names(rule->target.path);
 		result->extension = rule->extension;
@@ -459,6 +465,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	if (added && is_for_all(&rule, from) && !r->for_all[rule.forced]) r->for_all[rule.forced] = rule.line;
 	r->programs |= is_program(rule.to);
 	r->forced |= rule.forced || is_program(rule.to);
+	r->passing |= added && rule.upstream;
 	if (added) r->parameters += rule.parameters;
 	else if (refuse(&rule)) r->rule[r->rules++] = rule;
 	else free_rule(&rule);

@@ -59,7 +59,7 @@ struct redirect {
 	 * ASCII; if it begins with '/', neither '/' nor '\' follows. Written to the caller's buffer. */
 	struct slice target;
 	const struct upstream_target *upstream; /* the request is passed on there, with `target`; NULL: it is not */
-	bool refused;                           /* it is not passed on, since the rule is wrong */
+	bool refused;                           /* it is not passed on, since the rule is wrong, or may not do so */
 	bool own_path;                          /* the target has no path of its own, but that of the request */
 	struct slice fixed;                     /* the start of the target's path, as written, that no client chooses */
 	struct slice extension;                 /* of the target's scripts, with its '.'; or absent */
@@ -76,6 +76,13 @@ void redirect_rules_free(void *redirect_rules); /* NULL is allowed */
  * fcgi:// for scripts of the site, or a refused one, whatever the host and parameters of the rule, or has the extension
  * of the scripts that a rule leads to. */
 bool redirect_rules_protect(const struct redirect_rules *rules, struct slice path);
+
+/* Returns whether there is a rule that passes requests on. */
+bool redirect_rules_passing(const struct redirect_rules *rules);
+
+/* Sets whether the rules may pass requests on. Until then, or if they may not, such a rule refuses the requests for
+ * which it applies. */
+void redirect_rules_permit(struct redirect_rules *rules, bool may_pass);
 
 /* Returns whether there is a rule that may apply where there is a file. */
 bool redirect_rules_forced(const struct redirect_rules *rules);

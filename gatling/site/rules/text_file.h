@@ -11,7 +11,8 @@ enum { TEXT_FILE_MAX = 1024 * 1024 /* bytes */ };
 /* What a worker knows of a file; all zero before the first text_file_look(). */
 struct text_file {
 	struct file_version version;
-	int error; /* of the last text_file_look(): 0, ENOENT, or why the file cannot be read */
+	uid_t owner; /* of the version that was read, if error is 0 */
+	int error;   /* of the last text_file_look(): 0, ENOENT, or why the file cannot be read */
 	bool looked, recent;
 };
 
