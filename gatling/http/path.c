@@ -54,6 +54,25 @@ int path_decode(struct slice encoded, char *out, size_t *length) {
 	return 0;
 }
 
+bool path_is_dots(struct slice segment) {
+	unsigned dots = 0;
+	for (segment.length = slice_until(segment, ';'); segment.length; dots++) {
+		const bool encoded = path_is_encoded(segment);
+		if ((encoded ? path_decode_byte(segment) : (unsigned char)segment.at[0]) != '.') return false;
+		slice_drop(&segment, encoded ? 3 : 1);
+	}
+	return dots == 1 || dots == 2;
+}
+
+bool path_has_dots(struct slice path) {
+	while (path.length) {
+		const struct slice segment = slice_first(path, slice_until(path, '/'));
+		if (path_is_dots(segment)) return true;
+		slice_drop(&path, segment.length + (segment.length < path.length));
+	}
+	return false;
+}
+
 bool path_is_encoded(struct slice text) {
 	return text.length > 2 && text.at[0] == '%' && scan_fromhex((unsigned char)text.at[1]) >= 0 &&
 		   scan_fromhex((unsigned char)text.at[2]) >= 0;

@@ -11,6 +11,7 @@
 #include "gatling/site/rules/header_rules.h"
 #include "gatling/site/rules/pattern.h"
 #include "gatling/site/rules/redirect_rules.h"
+#include "gatling/upstream/upstream_address.h"
 #include "tests/unit/told.h"
 
 enum { SLOW_MAX = 40, STEPS_MAX = 100000 };
@@ -124,10 +125,33 @@ static void check_headers(struct slice text, struct slice host, struct slice pat
 	header_rules_free(rules);
 }
 
+/* Takes an octet off the front of a path, decoded. */
+static unsigned char take_octet(struct slice *path) {
+	const bool encoded = path_is_encoded(*path);
+	const unsigned char octet = encoded ? path_decode_byte(*path) : (unsigned char)path->at[0];
+	*path = behind(*path, encoded ? 3 : 1);
+	return octet;
+}
+
+/* Checks that a path begins as its rule says, and has no segment that a URL parser takes for "." or "..". */
+static void check_place(struct slice path, struct slice fixed) {
+	for (struct slice rest = path; fixed.length;) require(rest.length && take_octet(&rest) == take_octet(&fixed));
+	while (path.length) {
+		unsigned dots = 0, others = 0;
+		for (path = behind(path, 1); path.length && path.at[0] != '/';)
+			if (take_octet(&path) == '.') dots++;
+			else others++;
+		require(others || !dots || dots > 2);
+	}
+}
+
 static void check_redirects(struct slice text, const struct redirect_request *request) {
 	static char buffer[REDIRECT_TARGET_MAX];
+	static struct upstreams_allowed allowed;
 	struct told told = nothing_told;
 	struct redirect result;
+	if (!allowed.count) require(upstreams_allow(&allowed, "127.0.0.1"));
+	told.report.upstreams = &allowed;
 	struct redirect_rules *rules = redirect_rules_parse(text, &told.report);
 	require(rules || told.count);
 	if (!rules) return;
@@ -141,7 +165,11 @@ static void check_redirects(struct slice text, const struct redirect_request *re
 		for (size_t i = 0; i < n; i++) require(at[i] > ' ' && at[i] <= '~' && !memchr("\\\"<>^`{|}", at[i], 10));
 		if (at[0] == '/') require(n == 1 || at[1] != '/');
 		else require(result.status / 100 == 3 && strncasecmp(at, "http", 4) == 0);
-		if (result.status / 100 != 3) require(!memchr(at, '?', n) && !memchr(at, '#', n));
+		if (result.status / 100 != 3) {
+			const char *query = memchr(at, '?', n);
+			require((!query || result.upstream) && !memchr(at, '#', n));
+			check_place((struct slice){.at = at, .length = query ? (size_t)(query - at) : n}, result.fixed);
+		}
 	}
 	bool forced = redirect_rules_match(rules, request, true, buffer, &result);
 	require(!forced || result.forced);

@@ -258,8 +258,8 @@ static void a_local_target_never_becomes_another_host(void **state) {
 		{"/go/* /:splat/evil.com", NULL, "/go/", "301 /evil.com"},
 		{"/go* /:splat", NULL, "/go//evil.com", "301 /evil.com"},
 		{"/go/* /:splat", NULL, "/go/\t/evil.com", "301 /%09/evil.com"},
-		{"/go u=:u /:u", NULL, "/go?u=//evil.com", "301 /evil.com"},
-		{"/go u=:u /:u", NULL, "/go?u=/\\evil.com", "301 /%5Cevil.com"},
+		{"/go u=:u /:u", NULL, "/go?u=//evil.com", "301 /%2F%2Fevil.com"},
+		{"/go u=:u /:u", NULL, "/go?u=/\\evil.com", "301 /%2F%5Cevil.com"},
 		{"/go u=:u /:u/evil.com", NULL, "/go?u=", "301 /evil.com"},
 		{"/go/* /:splat 200", NULL, "/go//x", "200 /x"},
 	};

@@ -539,6 +539,16 @@ def test_a_forced_rule_comes_before_a_file(build):
         assert server.get("/moved.txt").status == 308 and server.get("/moved.txt")["Location"] == "https://example.org/x"
 
 
+def test_a_parameter_leads_around_no_forced_rule(build):
+    files = {"_redirects": "/secret/* /404.html 404!\n/shop id=:id /goods/:id 200\n",
+             "404.html": "<p>404", "secret/x": "secret", "goods/7": "seven"}  # fmt: skip
+    with serve(build, files, "-j", "1") as server:
+        assert server.get("/shop?id=7").body == b"seven"
+        for value in ("../secret/x", "..%2Fsecret/x", "%2e%2e/secret/x", "..", ".%2e"):
+            response = server.get("/shop?id=" + value)
+            assert (response.status, response.body) == (404, b"<p>404"), value
+
+
 def test_rules_with_a_status_of_an_error(build):
     rules = "/old/* /gone.html 410\n/lost/* /lost.html 404\n/broken /none 404\n/hidden /.git/x 200\n/own /_headers 200\n/vanished /none 410\n"
     files = {"_redirects": rules, "_headers": "", "gone.html": "<p>gone", "lost.html": "<p>lost", "404.html": "<p>404", "old/there": "x"}
@@ -585,7 +595,7 @@ def redirecting(build):
         ("/host/evil.example%2Fx", None),
         ("/host/a%40evil.example", None),
         ("/host/evil.example%3Fx", None),
-        ("/query?to=//evil.example", "///evil.example".replace("///", "/")),
+        ("/query?to=//evil.example", "/%2F%2Fevil.example"),
         ("/query?to=%0d%0aX:y", "/%0d%0aX:y"),
         ("/keep?a=b%0D%0A", "/kept?a=b%0D%0A"),
         ("/keep?%22<>", "/kept?%22%3C%3E"),

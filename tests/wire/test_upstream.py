@@ -143,6 +143,28 @@ def test_names_and_the_query_are_filled_in(build):
 
 
 @pytest.mark.decided
+@pytest.mark.parametrize("value,passed", [
+    ("7", "/goods/7"),
+    ("../admin/", "/goods/..%2Fadmin%2F"),
+    ("..%2fadmin", "/goods/..%2fadmin"),
+    ("..\\admin", "/goods/..%5Cadmin"),
+    ("..;x/admin", None),
+    ("x;y/admin", "/goods/x%3By%2Fadmin"),
+    ("", "/goods/"),
+    ("..", None),
+    ("%2E%2e", None),
+    (".%252e", None),
+    ("%c0%ae%c0%ae", None),
+    ("..%00", None),
+    ("..&id=7", "/goods/7"),
+])  # fmt: skip
+def test_a_parameter_reaches_the_upstream_in_its_segment(build, value, passed):
+    with Upstream() as upstream, passing(build, upstream, rule="/shop id=:id http://{0}/goods/:id 200") as server:
+        assert server.get("/shop?id=" + value).status == (200 if passed else 404)
+        assert [request.line for request in upstream.requests] == ([f"GET {passed} HTTP/1.1"] if passed else [])
+
+
+@pytest.mark.decided
 @pytest.mark.parametrize("path,passed", [
     ("/app;jsessionid=12", "/app;jsessionid=12"),
     ("/a,b(c)!$'*+=@:~&d/", "/a,b(c)!$'*+=@:~&d/"),

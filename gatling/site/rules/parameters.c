@@ -6,6 +6,7 @@
 
 #include "gatling/base/workspace.h"
 #include "gatling/http/path.h"
+#include "gatling/site/rules/redirect_target.h"
 #include "gatling/site/rules/rules.h"
 
 enum {
@@ -67,9 +68,24 @@ static bool next_parameter(struct slice *query, struct slice *name, struct slice
 	return true;
 }
 
+/* Returns whether a value can be part of a segment of a path. It may be encoded a second time, since what is decoded
+ * once is a path, too. One that is too long is left to redirect_target_fill(). */
+static bool suits_path(struct slice value) {
+	char *const decoded = WORKSPACE(REDIRECT_TARGET_MAX);
+	struct slice text = {.at = decoded};
+	if (value.length > REDIRECT_TARGET_MAX) return true;
+	while (value.length) decoded[text.length++] = (char)take_octet(&value);
+	return !path_is_dots(text) && !memchr(text.at, '\0', text.length) && path_allows(text);
+}
+
+static bool suits(struct slice value, const struct parameter *p) {
+	if (!p->captures) return means_same(value, p->value);
+	return !p->in_path || suits_path(value);
+}
+
 bool parameter_find(struct slice query, const struct parameter *p, struct slice *value) {
 	for (struct slice name; next_parameter(&query, &name, value);)
-		if (means_same(name, p->name) && (p->captures || means_same(*value, p->value))) return true;
+		if (means_same(name, p->name) && suits(*value, p)) return true;
 	return false;
 }
 

@@ -8,7 +8,8 @@
 
 struct parameter {
 	struct slice name, value; /* as they are written in a query */
-	bool captures;            /* any value will do */
+	bool captures;            /* any value will do, */
+	bool in_path;             /* if it can be part of a segment: it becomes part of a path */
 	uint64_t hash;            /* of parameter_hash() */
 };
 
@@ -16,7 +17,8 @@ struct parameter {
 uint64_t parameter_hash(const struct parameter *parameter);
 
 /* Finds a parameter in a query (with its '?', or absent), in any encoding, and its value. If there are several, the
- * first one that suits is taken: only an application knows which of them counts. */
+ * first one that suits is taken: only an application knows which of them counts. With in_path, a value does not suit
+ * that is "." or "..", or has a NUL or overlong UTF-8: whoever decodes a path with it may get another path. */
 bool parameter_find(struct slice query, const struct parameter *parameter, struct slice *value);
 
 /* Notes which parameters a query has, so that it need not be searched for each one that a rule requires. Returns the

@@ -119,10 +119,11 @@ static enum redirect_filled fill_in(const struct redirect_match *match, const st
 	struct redirect_filling filling = {.target = rule->target,
 									   .query = rule->parameters ? (struct slice){0} : request->query,
 									   .path_only = !is_redirect(rule) && !rule->upstream,
+									   .no_dots = !is_redirect(rule),
 									   .find = find_value,
 									   .context = match};
 	const enum redirect_filled filled = redirect_target_fill(&filling, buffer, target);
-	if (filled != REDIRECT_TOO_LONG || !is_redirect(rule)) return filled;
+	if (filled != REDIRECT_MISFIT || !is_redirect(rule)) return filled;
 	filling.query = (struct slice){0};
 	return redirect_target_fill(&filling, buffer, target);
 }
@@ -202,7 +203,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
 		work += WORK_FILLING * (request->path.length + request->query.length);
 		const enum redirect_filled filled = fill_in(&match, request, buffer, &result->target);
-		if (filled == REDIRECT_TOO_LONG && rule->forced) break;
+		if (filled == REDIRECT_MISFIT && rule->forced) break;
 		if (filled != REDIRECT_FILLED || leads_to_itself(&match, request, result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
@@ -213,7 +214,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->extension = rule->extension;
 		return true;
 	}
-	/* a rule that was not compared, or whose target is too long, may protect something */
+	/* a rule that was not compared, or whose target does not fit, may protect something */
 	if (i < r->rules) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
 	return i < r->rules;
 }
@@ -354,10 +355,15 @@ static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allo
 	return true;
 }
 
-/* Has a wrong rule for a program refuse requests with 503, since scripts are never sent. Returns false for other
- * rules. */
+/* Returns whether the rule leads to another path of the site, or of an upstream, with a segment of dots. */
+static bool leads_to_dots(const struct redirect_rule *rule) {
+	return !is_redirect(rule) && rule->target.path.length && path_has_dots(rule->target.path);
+}
+
+/* Has a wrong rule for a program refuse requests with 503, since scripts are never sent; likewise one that comes before
+ * a file, but whose target never fits. Returns false for other rules. */
 static bool refuse(struct redirect_rule *rule) {
-	if (!is_program(rule->to)) return false;
+	if (!is_program(rule->to) && !(rule->forced && leads_to_dots(rule))) return false;
 	upstream_target_release(rule->upstream);
 	rule->upstream = NULL;
 	rule->refused = rule->forced = true;
@@ -365,6 +371,15 @@ static bool refuse(struct redirect_rule *rule) {
 	rule->parameters = 0;
 	rule->target = (struct redirect_target){.path = SLICE("/")};
 	return true;
+}
+
+/* Notes which parameters the path of the target gets. */
+static void note_names_of_path(struct redirect_rule *rule) {
+	for (struct slice rest = rule->target.path, name; rest.length;) {
+		(void)pattern_next_name(&rest, &name);
+		for (unsigned i = 0; i < rule->parameters && name.length; i++)
+			rule->parameter[i].in_path |= rule->parameter[i].captures && slice_equal(rule->parameter[i].value, name);
+	}
 }
 
 static bool check_to(struct redirect_rule *rule, const struct upstreams_allowed *allowed, struct rules_error *error) {
@@ -376,7 +391,9 @@ static bool check_to(struct redirect_rule *rule, const struct upstreams_allowed 
 
 	const char *wrong = redirect_target_check(rule->upstream ? rule->target.path : rule->to);
 	if (!wrong && rule->upstream && rule->target.query.at) wrong = redirect_target_check(rule->target.query);
+	if (!wrong && leads_to_dots(rule)) wrong = "has a segment '.' or '..': write the path that it leads to";
 	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
+	note_names_of_path(rule);
 	for (struct slice rest = rule->to, name; rest.length;) {
 		(void)pattern_next_name(&rest, &name);
 		if (name.length && find_name(rule, name) < 0)

@@ -6,10 +6,12 @@
  *
  * from    a pattern (pattern.h, PATTERN_LOOSE).
  * name=   The query must have a parameter of that name with that value, both decoded as those of forms. If the value
- *         is :name, it may be any, also empty, and :name stands for it. If a query repeats a parameter, the first that
- *         suits counts.
+ *         is :name, it may be any, also empty, and :name stands for it; but not "." or "..", in any encoding, if it
+ *         becomes part of the path of `to`. If a query repeats a parameter, the first that suits counts.
  * to      a path, or a URL to redirect to. The names of `from` and of parameters in it, and :splat, are replaced. A ':'
- *         before a letter that begins no such name is written %3A. A placeholder in the host of a URL needs text behind
+ *         before a letter that begins no such name is written %3A. In a path, values of parameters have %2F for '/'. A
+ *         path of the site or of an upstream has no segment "." or "..", as it is written or with names replaced. A
+ *         placeholder in the host of a URL needs text behind
  *         it that begins with '.', so that clients cannot choose the domain.
  * status  301 (the default), 302, 303, 307, 308: a redirect. 200, 404, 410: the content of the path `to`, a file of the
  *         site, with that status; the query and fragment of `to` are ignored. 200 and a URL http://HOST:PORT/...: the
@@ -88,9 +90,10 @@ void redirect_rules_permit(struct redirect_rules *rules, bool may_pass);
 bool redirect_rules_forced(const struct redirect_rules *rules);
 
 /* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a
- * file) for the first forced one. Skips a rule whose target would have no valid host, or does not fit into the buffer
- * (REDIRECT_TARGET_MAX bytes). But the result is `refused` if the target of a forced rule does not fit, since that may
- * protect a file, or if comparing a long path or query with all rules would take too long. */
+ * file) for the first forced one. Skips a rule whose target would have no valid host, does not fit into the buffer
+ * (REDIRECT_TARGET_MAX bytes), or would be a path with a segment "." or "..". But the result is `refused` if the target
+ * of a forced rule does not fit, since that may protect a file, or if comparing a long path or query with all rules
+ * would take too long. */
 bool redirect_rules_match(const struct redirect_rules *rules, const struct redirect_request *request, bool forced_only,
 						  char *buffer, struct redirect *result);
 

@@ -44,37 +44,42 @@ bool redirect_target_same_host(struct slice a, struct slice b) {
 /* --- filling in --- */
 
 /* How an octet may be written: TEXT is encoded already, and separates parts of a query. VALUE is encoded by a client,
- * which may not add a separator. SEGMENTS are not encoded, and part of a path. OCTETS are not encoded, and part of
- * something else. */
-enum target_part { TEXT, VALUE, SEGMENTS, OCTETS };
+ * which may not add a separator. SEGMENT is the same as part of a segment, in which ';' begins a parameter for some
+ * servers. SEGMENTS are not encoded, and part of a path. OCTETS are not encoded, and part of something else. */
+enum target_part { TEXT, VALUE, SEGMENT, SEGMENTS, OCTETS };
 
 /* Adds text so that it stays in its part of the URL, but no second '/' at the start: "//" would begin a host.
  * Characters that are allowed in a path stay as they are: encoded, they would mean something else (RFC 3986, section
  * 2.2). */
 static void add(struct text *t, struct slice s, enum target_part kind) {
-	static const char *const kept[] = {
-		[TEXT] = "!$'()*+,;:@=&?", [VALUE] = "!$'()*+,;:@=", [SEGMENTS] = "!$'()*+,;:@=&", [OCTETS] = ""};
+	static const char *const kept[] = {[TEXT] = "!$'()*+,;:@=&?",
+									   [VALUE] = "!$'()*+,;:@=",
+									   [SEGMENT] = "!$'()*+,:@=",
+									   [SEGMENTS] = "!$'()*+,;:@=&",
+									   [OCTETS] = ""};
 	for (; s.length && !t->overflow; slice_drop(&s, 1)) {
 		char encoded[3], c = s.at[0];
 		struct slice octet = slice_first(s, 1);
-		if (c == '/' && slice_equal(text_written(t), SLICE("/"))) continue;
-		if (!is_one_of(c, kept[kind]) && !(kind <= VALUE && path_is_encoded(s)))
+		if (c == '/' && kind != SEGMENT && slice_equal(text_written(t), SLICE("/"))) continue;
+		if (c == '/' && kind == SEGMENT) octet = SLICE("%2F"); /* path_encode() would keep it */
+		else if (!is_one_of(c, kept[kind]) && !(kind <= SEGMENT && path_is_encoded(s)))
 			octet = (struct slice){.at = encoded, .length = path_encode(octet, encoded)};
 		text_add(t, octet);
 	}
 }
 
-/* Adds a part of the target with its names replaced. octets: how to write values that are not encoded. Returns false if
- * the host would not be valid. */
-static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part, enum target_part octets) {
-	bool in_host = part.at == f->target.authority.at, encoded;
+/* Adds a part of the target with its names replaced: values that are not encoded as `octets`, others as `encoded`.
+ * Returns false if the host would not be valid. */
+static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part, enum target_part octets,
+					 enum target_part encoded) {
+	bool in_host = part.at == f->target.authority.at, is_encoded;
 	while (part.length && !t->overflow) {
 		struct slice name;
 		add(t, pattern_next_name(&part, &name), TEXT);
 		if (!name.length) break;
-		struct slice value = f->find(f->context, name, &encoded);
+		struct slice value = f->find(f->context, name, &is_encoded);
 		if (in_host && (!value.length || chars_host(value) != value.length)) return false;
-		add(t, value, encoded ? VALUE : octets);
+		add(t, value, is_encoded ? encoded : octets);
 	}
 	return true;
 }
@@ -82,16 +87,18 @@ static bool add_part(struct text *t, const struct redirect_filling *f, struct sl
 enum redirect_filled redirect_target_fill(const struct redirect_filling *f, char *buffer, struct slice *url) {
 	struct text t = text_begin(buffer, REDIRECT_TARGET_MAX);
 	text_add(&t, f->target.scheme);
-	if (!add_part(&t, f, f->target.authority, OCTETS) || !add_part(&t, f, f->target.path, SEGMENTS))
-		return REDIRECT_BAD_HOST;
+	if (!add_part(&t, f, f->target.authority, OCTETS, VALUE)) return REDIRECT_BAD_HOST;
+	const size_t host_end = text_written(&t).length;
+	(void)add_part(&t, f, f->target.path, SEGMENTS, SEGMENT);
+	if (f->no_dots && path_has_dots(slice_rest(text_written(&t), host_end))) return REDIRECT_MISFIT;
 	if (!f->path_only) {
 		if (!f->target.query.at && f->query.length > 1) add(&t, f->query, TEXT);
-		(void)add_part(&t, f, f->target.query, OCTETS);
+		(void)add_part(&t, f, f->target.query, OCTETS, VALUE);
 		if (f->target.fragment.at) text_add_char(&t, '#');
-		(void)add_part(&t, f, f->target.fragment, OCTETS);
+		(void)add_part(&t, f, f->target.fragment, OCTETS, VALUE);
 	}
 	*url = text_written(&t);
-	return t.overflow ? REDIRECT_TOO_LONG : REDIRECT_FILLED;
+	return t.overflow ? REDIRECT_MISFIT : REDIRECT_FILLED;
 }
 
 /* --- checking --- */

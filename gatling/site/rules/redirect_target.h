@@ -29,16 +29,18 @@ struct redirect_filling {
 	struct redirect_target target;
 	struct slice query; /* of the request, with its '?', or absent: added if the target has none */
 	bool path_only;     /* leave out query and fragment */
+	bool no_dots;       /* the path may not get a segment of dots: path_has_dots() */
 	/* Returns the value of a name: octets, or text that a client has encoded already. */
 	struct slice (*find)(const void *context, struct slice name, bool *encoded);
 	const void *context;
 };
 
-enum redirect_filled { REDIRECT_FILLED, REDIRECT_BAD_HOST, REDIRECT_TOO_LONG };
+/* REDIRECT_MISFIT: it is too long, or has a segment of dots. */
+enum redirect_filled { REDIRECT_MISFIT, REDIRECT_BAD_HOST, REDIRECT_FILLED };
 
 /* Writes a target that redirect_target_check() found good to the buffer (REDIRECT_TARGET_MAX bytes), with its names
- * replaced. Values are encoded so that they stay in their part of the URL. The URL is visible ASCII; if it begins with
- * '/', no second one follows. */
+ * replaced. Values are encoded so that they stay in their part of the URL, and those of a client that are encoded
+ * already stay in their segment of the path. The URL is visible ASCII; if it begins with '/', no second one follows. */
 enum redirect_filled redirect_target_fill(const struct redirect_filling *filling, char *buffer, struct slice *url);
 
 #endif
