@@ -631,6 +631,68 @@ static void rules_that_would_take_long_are_not_all_looked_at(void **state) {
 	assert_int_equal(told.count, 0);
 }
 
+/* Writes a rule whose pattern is compared with a path of '-' a thousand times. Returns its end. */
+static char *put_slow_rule(char *at, const char *rest) {
+	at += sprintf(at, "/:x");
+	memset(at, '-', 900);
+	return at + 900 + sprintf(at + 900, "c/:y %s\n", rest);
+}
+
+static void a_path_that_is_made_to_be_slow_is_refused(void **state) {
+	(void)state;
+	char text[2048], path[REDIRECT_TARGET_MAX];
+	memset(path, '-', sizeof path);
+	path[0] = '/';
+	path[sizeof path - 1] = '\0';
+	sprintf(put_slow_rule(text, "/z"), "/* /y\n");
+	struct redirect_rules *rules = redirects_of(text);
+	assert_string_equal(redirect(rules, NULL, path, false), "503! ");
+	path[1000] = '\0';
+	assert_string_equal(redirect(rules, NULL, path, false), "301 /y");
+	redirect_rules_free(rules);
+}
+
+/* Rules for programs that are refused protect the files that they match. */
+static void a_file_that_takes_long_to_compare_is_protected(void **state) {
+	(void)state;
+	enum { RULES = 200 };
+	static char text[RULES * 1024];
+	char path[REDIRECT_TARGET_MAX], *at = text;
+	struct told told = nothing_told;
+	for (int i = 0; i < RULES; i++) at = put_slow_rule(at, "fcgi://127.0.0.1");
+	struct redirect_rules *rules = redirect_rules_parse(slice_of(text), &told.report);
+	assert_int_equal(told.count, RULES);
+	memset(path, '-', sizeof path);
+	path[0] = '/';
+	assert_true(redirect_rules_protect(rules, slice_first((struct slice){.at = path}, sizeof path - 1)));
+	assert_false(redirect_rules_protect(rules, slice_first((struct slice){.at = path}, 500)));
+	redirect_rules_free(rules);
+}
+
+/* The parameters of a rule are looked for one by one, twice if its target leads to itself, and count so. */
+static void a_query_that_is_made_to_be_slow_is_refused(void **state) {
+	(void)state;
+	enum { RULES = 10, QUERY = 8000 };
+	char text[RULES * 512], url[QUERY], *at = text;
+	for (int i = 0; i < RULES; i++) {
+		at += sprintf(at, "/a");
+		for (int n = 0; n < REDIRECT_PARAMETERS_MAX; n++) at += sprintf(at, " p%d=:p%d", n, n);
+		at += sprintf(at, " /a?p0=:p0");
+		for (int n = 1; n < REDIRECT_PARAMETERS_MAX; n++) at += sprintf(at, "&p%d=:p%d", n, n);
+		*at++ = '\n';
+	}
+	sprintf(at, "/a /y?");
+	struct redirect_rules *rules = redirects_of(text);
+	memset(url, '&', sizeof url);
+	memcpy(url, "/a?", 3);
+	at = url + QUERY - 100;
+	for (int n = 0; n < REDIRECT_PARAMETERS_MAX; n++) at += sprintf(at, "&p%d", n);
+	assert_string_equal(redirect(rules, NULL, url, false), "503! ");
+	memmove(url + 3, url + QUERY - 100, 100);
+	assert_string_equal(redirect(rules, NULL, url, false), "301 /y?");
+	redirect_rules_free(rules);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_documents_examples_of_redirects_work),
@@ -659,6 +721,9 @@ int main(void) {
 		cmocka_unit_test(too_many_redirects_or_bytes_are_left_out),
 		cmocka_unit_test(many_literal_rules_are_parsed_and_missed_quickly),
 		cmocka_unit_test(rules_that_would_take_long_are_not_all_looked_at),
+		cmocka_unit_test(a_path_that_is_made_to_be_slow_is_refused),
+		cmocka_unit_test(a_file_that_takes_long_to_compare_is_protected),
+		cmocka_unit_test(a_query_that_is_made_to_be_slow_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -297,6 +297,38 @@ static void a_match_costs_at_most_the_product_of_both_lengths(void **state) {
 	}
 }
 
+/* Returns the work of a match of a pattern, which has a run of '-' for each '^', with a path of '-'. */
+static size_t work_of(const char *shape, size_t run, size_t length) {
+	static char path[PATTERN_PATH_MAX];
+	char text[PATTERN_MAX + 1];
+	size_t n = 0;
+	struct pattern pattern;
+	struct pattern_subject subject;
+	struct pattern_captures captures;
+	for (const char *c = shape; *c; n += *c++ == '^' ? run : 1)
+		memset(text + n, *c == '^' ? '-' : *c, *c == '^' ? run : 1);
+	memset(path, '-', length);
+	path[0] = '/';
+	if (pattern_compile(&pattern, (struct slice){.at = text, .length = n}, PATTERN_EXACT)) fail();
+	pattern_subject(&subject, (struct slice){0}, (struct slice){.at = path, .length = length}, PATTERN_EXACT);
+	(void)pattern_match(&pattern, &subject, &captures);
+	pattern_free(&pattern);
+	return subject.work;
+}
+
+static void a_match_counts_the_octets_that_it_compares(void **state) {
+	(void)state;
+	enum { RUN = 900, PATH = 8000 };
+	/* in each place but at the end, the whole run is compared */
+	assert_true(work_of("/:x^c/:y", RUN, PATH) >= (size_t)(PATH - RUN - 3) * RUN);
+	assert_true(work_of("/*^c-:x", RUN, PATH) >= (size_t)(PATH - RUN - 4) * RUN);
+	assert_true(work_of("/:x^c*", RUN, PATH) >= (size_t)(PATH - RUN - 3) * RUN);
+	/* what is found soon costs no more than before, and so does what there is one place for */
+	assert_true(work_of("/:x^", 1, PATH) <= PATH + PATTERN_PLACE_WORK + 1);
+	assert_true(work_of("/:x/^/:y", RUN, PATH) <= PATH);
+	assert_true(work_of("/:a/*", 1, PATH) <= PATH);
+}
+
 /* --- _headers --- */
 
 static struct header_rules *headers_of(const char *text) {
@@ -736,6 +768,25 @@ static void a_long_path_is_not_compared_with_all_rules(void **state) {
 	header_rules_free(rules);
 }
 
+/* A rule that compares as many octets as a thousand others. */
+static void a_path_that_is_made_to_be_slow_has_too_many_bytes(void **state) {
+	(void)state;
+	char text[PATTERN_MAX + 32], path[PATTERN_PATH_MAX], *at = text;
+	at += sprintf(at, "/:x");
+	memset(at, '-', 900);
+	sprintf(at + 900, "c*\n x: :x\n/*\n y: z\n");
+	struct header_rules *rules = headers_of(text);
+	memset(path, '-', sizeof path);
+	path[0] = '/';
+	path[sizeof path - 1] = '\0';
+	assert_true(header_rules_match(rules, SLICE("a"), slice_of(path))->octets > HEADER_OCTETS_MAX);
+	path[sizeof path - 2] = 'c'; /* it would match */
+	assert_true(header_rules_match(rules, SLICE("a"), slice_of(path))->octets > HEADER_OCTETS_MAX);
+	path[950] = '\0';
+	assert_true(header_rules_match(rules, SLICE("a"), slice_of(path))->octets < HEADER_OCTETS_MAX);
+	header_rules_free(rules);
+}
+
 static void too_many_rules_fields_or_bytes_are_left_out(void **state) {
 	(void)state;
 	struct told large = nothing_told, rule = nothing_told, field = nothing_told;
@@ -772,6 +823,7 @@ int main(void) {
 		cmocka_unit_test(a_pattern_that_is_none_is_refused),
 		cmocka_unit_test(a_pattern_has_a_greatest_length_and_number_of_placeholders),
 		cmocka_unit_test(a_match_costs_at_most_the_product_of_both_lengths),
+		cmocka_unit_test(a_match_counts_the_octets_that_it_compares),
 		cmocka_unit_test(all_patterns_that_match_give_their_fields_in_order),
 		cmocka_unit_test(a_name_said_twice_is_joined_but_for_cookies),
 		cmocka_unit_test(a_detached_field_is_gone_until_it_is_said_again),
@@ -790,6 +842,7 @@ int main(void) {
 		cmocka_unit_test(too_many_fields_for_one_path_count_as_too_many_bytes),
 		cmocka_unit_test(fields_of_one_pattern_that_no_response_can_have_are_left_out),
 		cmocka_unit_test(a_long_path_is_not_compared_with_all_rules),
+		cmocka_unit_test(a_path_that_is_made_to_be_slow_has_too_many_bytes),
 		cmocka_unit_test(too_many_rules_fields_or_bytes_are_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

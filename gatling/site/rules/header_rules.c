@@ -330,11 +330,11 @@ static void add_value(struct text *t, struct slice value, const struct pattern *
 }
 
 /* Writes the lines of the set that have replaced names. Their patterns are matched once more, for the captures. */
-static void fill_in(struct header_rules *r, const struct cached_set *s, const struct pattern_subject *subject) {
+static void fill_in(struct header_rules *r, const struct cached_set *s, struct pattern_subject *subject) {
 	struct text t = text_begin(WORKSPACE(HEADER_OCTETS_MAX), HEADER_OCTETS_MAX);
 	struct pattern_captures captures;
 	const struct header_rule *captured = NULL; /* the rule whose captures these are */
-	for (unsigned i = 0, end = 0; i < s->fields && !t.overflow; i++) {
+	for (unsigned i = 0, end = 0; i < s->fields && !t.overflow && subject->work <= HEADER_WORK_MAX; i++) {
 		const struct header_field *f = s->field[i];
 		const struct pattern *pattern = &f->rule->pattern;
 		if (i == end) text_add(&t, f->name);
@@ -345,7 +345,8 @@ static void fill_in(struct header_rules *r, const struct cached_set *s, const st
 		add_value(&t, f->value, pattern, &captures);
 		if (i + 1 == end) text_add(&t, SLICE("\r\n"));
 	}
-	r->filled = t.overflow ? (struct slice){.length = HEADER_OCTETS_MAX + 1} : text_written(&t);
+	const bool fits = !t.overflow && subject->work <= HEADER_WORK_MAX;
+	r->filled = !fits ? (struct slice){.length = HEADER_OCTETS_MAX + 1} : text_written(&t);
 }
 
 struct slice header_rules_filled(const struct header_rules *r) {
@@ -356,14 +357,14 @@ const struct header_set *header_rules_match(struct header_rules *r, struct slice
 	struct pattern_subject subject;
 	struct pattern_captures captures;
 	unsigned rules = 0;
-	size_t work = 0;
 	pattern_subject(&subject, r->hosts ? host : (struct slice){0}, path, PATTERN_EXACT);
 	r->filled = (struct slice){0};
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct header_rule *rule = &r->rule[i];
 		if (!pattern_may_match(&rule->pattern, &subject)) continue;
-		if ((work += path.length) > HEADER_WORK_MAX) return &too_much(r, rule)->set;
-		if (pattern_match_parts(&rule->pattern, &subject, &captures) && rule->fields) r->matched[rules++] = (uint16_t)i;
+		const bool matches = pattern_match_parts(&rule->pattern, &subject, &captures);
+		if (subject.work > HEADER_WORK_MAX) return &too_much(r, rule)->set;
+		if (matches && rule->fields) r->matched[rules++] = (uint16_t)i;
 	}
 	if (!rules) return NULL;
 	const struct cached_set *s = set_of(r, rules);

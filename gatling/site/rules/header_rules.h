@@ -24,7 +24,7 @@ enum {
 	HEADER_FIELDS_MAX = 8192,               /* fields of a file */
 	HEADER_OCTETS_MAX = 8 * 1024,           /* bytes of the fields of one response */
 	HEADER_SET_FIELDS_MAX = 1024,           /* fields for one path; more count as too many bytes */
-	HEADER_WORK_MAX = 1024 * 1024,          /* bytes of a path compared with rules; likewise */
+	HEADER_WORK_MAX = 1024 * 1024,          /* pattern_subject.work for one path; likewise */
 	HEADER_SETS_MAX = 256,                  /* sets that are kept for a file, and */
 	HEADER_SETS_BYTES_MAX = 4 * 1024 * 1024 /* the memory that they take */
 };

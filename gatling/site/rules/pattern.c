@@ -220,6 +220,7 @@ void pattern_subject(struct pattern_subject *subject, struct slice authority, st
 		path = (struct slice){.at = subject->loose, .length = path.length + 1};
 	}
 	subject->path = path;
+	subject->work = 0;
 	subject->key[false] = 0;
 	memcpy(&subject->key[false], path.at, path.length < PATTERN_START ? path.length : PATTERN_START);
 	subject->key[true] = hash_octets(0, path);
@@ -230,6 +231,7 @@ struct view {
 	struct slice left;
 	char separator;
 	bool backwards;
+	size_t work; /* octets that were compared more than once, see struct pattern_subject */
 };
 
 /* Returns the octets that follow the first `behind` ones, or backwards, that precede the last `behind` ones. */
@@ -239,6 +241,19 @@ static inline const char *octets(const struct view *v, size_t behind, size_t len
 
 static inline bool text_comes(const struct view *v, size_t behind, struct slice text) {
 	return text.length <= v->left.length - behind && memcmp(octets(v, behind, text.length), text.at, text.length) == 0;
+}
+
+enum { WORD = sizeof(uint64_t) };
+
+/* Does what text_comes() does for one of many places, and counts the octets that it compares. */
+static inline bool text_comes_at(struct view *v, size_t behind, struct slice text) {
+	if (text.length > v->left.length - behind) return false;
+	const char *at = octets(v, behind, text.length);
+	size_t same = 0;
+	while (same + WORD <= text.length && memcmp(at + same, text.at + same, WORD) == 0) same += WORD;
+	while (same < text.length && at[same] == text.at[same]) same++;
+	v->work += PATTERN_PLACE_WORK + same;
+	return same == text.length;
 }
 
 /* Returns how many octets are left of the segment. */
@@ -251,13 +266,17 @@ static size_t segment_length(const struct view *v) {
 
 /* Returns how many octets a name matches: those before the next text, or all that are left if there is none. Returns 0
  * if its segment ends before that, so that it does not match. */
-static size_t name_length(const struct view *v, const struct slice *next) {
-	const size_t segment = segment_length(v);
-	if (!segment || !next) return segment == v->left.length ? segment : 0;
-	/* where a separator comes next, a long segment is not compared octet by octet */
-	const bool ends = next->at[v->backwards ? next->length - 1 : 0] == v->separator;
-	for (size_t length = ends ? segment : 1; length <= segment; length++)
-		if (text_comes(v, length, *next)) return length;
+static size_t name_length(struct view *v, const struct slice *next) {
+	if (!next) {
+		const size_t segment = segment_length(v);
+		return segment == v->left.length ? segment : 0;
+	}
+	if (next->at[v->backwards ? next->length - 1 : 0] == v->separator) { /* then there is only one place */
+		const size_t segment = segment_length(v);
+		return text_comes(v, segment, *next) ? segment : 0;
+	}
+	for (size_t n = 1; n < v->left.length && *octets(v, n - 1, 1) != v->separator; n++)
+		if (text_comes_at(v, n, *next)) return n;
 	return 0;
 }
 
@@ -292,14 +311,19 @@ static bool match_all(const struct pattern_parts *p, unsigned first, unsigned en
 	return match_tokens(p->token + first, head - first, v, captures + first) && (splat || !v->left.length);
 }
 
-bool pattern_match_parts(const struct pattern *pattern, const struct pattern_subject *s,
-						 struct pattern_captures *captures) {
-	const struct pattern_parts *p = pattern->parts;
+static bool match_host_and_path(const struct pattern_parts *p, const struct pattern_subject *s, struct view *path,
+								struct slice *captures) {
 	struct view host = {.left = s->host, .separator = '.'};
+	if (p->host && (!s->host.at || !match_all(p, 0, p->host, &host, captures))) return false;
+	return match_all(p, p->host, p->tokens, path, captures);
+}
+
+bool pattern_match_parts(const struct pattern *pattern, struct pattern_subject *s, struct pattern_captures *captures) {
+	const struct pattern_parts *p = pattern->parts;
 	struct view path = {.left = s->path, .separator = '/'};
-	if (p->host && (!s->host.at || !match_all(p, 0, p->host, &host, captures->value))) return false;
-	if (!match_all(p, p->host, p->tokens, &path, captures->value)) return false;
-	if (p->splat == NO_SPLAT) return true;
+	const bool matches = match_host_and_path(p, s, &path, captures->value);
+	s->work += s->path.length + path.work;
+	if (!matches || p->splat == NO_SPLAT) return matches;
 	bool to_end = path.left.at + path.left.length == s->path.at + s->path.length;
 	if (s->slash && to_end && path.left.length) path.left.length--; /* that '/' is not part of the splat */
 	captures->value[p->splat] = path.left;

@@ -12,7 +12,8 @@
  * them in several ways, each placeholder before the splat is as short as possible, the first one first; each
  * placeholder behind the splat is as short as possible, the last one first; the splat matches the rest. The text at the
  * end of a pattern without splat matches the end of the path. No placeholder is ever tried with a second length, so a
- * match compares at most as many octets as the product of the lengths of path and pattern. */
+ * match compares at most as many octets as the product of the lengths of path and pattern. That can be a thousand times
+ * the length of the path, so matches are counted by what they compare. */
 #ifndef GATLING_SITE_RULES_PATTERN_H
 #define GATLING_SITE_RULES_PATTERN_H
 
@@ -27,7 +28,8 @@ enum {
 	PATTERN_PATH_MAX = 8 * 1024, /* bytes of a path that are matched */
 	/* placeholders, the splat, and the text around them in host and path */
 	PATTERN_TOKENS_MAX = 2 * (PATTERN_NAMES_MAX + 1) + 2,
-	PATTERN_START = sizeof(uint64_t)
+	PATTERN_START = sizeof(uint64_t),
+	PATTERN_PLACE_WORK = 4 /* octets, for which a place counts where the text behind a placeholder may begin */
 };
 
 /* EXACT: a '/' at the end counts. LOOSE: "/a" and "/a/" are the same path and the same pattern, and a splat behind
@@ -49,6 +51,7 @@ struct pattern_subject {
 	struct slice path;
 	bool slash;      /* PATTERN_LOOSE has added one to the path, which then is a copy */
 	uint64_t key[2]; /* the first octets of the path; its hash, for literal patterns */
+	size_t work;     /* octets that have been compared with patterns, roughly; the caller may add others */
 	char host_name[HOST_MAX];
 	char loose[PATTERN_PATH_MAX + 1];
 };
@@ -84,12 +87,12 @@ struct slice pattern_host(const struct pattern *pattern);
 int pattern_capture(const struct pattern *pattern, struct slice name);
 
 /* Fills in the subject for an authority (absent, or with a port; ignored if invalid) and a path (decoded, with a '/' in
- * front), to which it refers. The mode is that of the patterns. */
+ * front), to which it refers. The mode is that of the patterns. Its work is 0. */
 void pattern_subject(struct pattern_subject *subject, struct slice authority, struct slice path,
 					 enum pattern_mode mode);
 
 /* The part of pattern_match() that is not inline. */
-bool pattern_match_parts(const struct pattern *pattern, const struct pattern_subject *subject,
+bool pattern_match_parts(const struct pattern *pattern, struct pattern_subject *subject,
 						 struct pattern_captures *captures);
 
 /* Returns whether the pattern may match, by a quick test. */
@@ -97,8 +100,9 @@ static inline bool pattern_may_match(const struct pattern *pattern, const struct
 	return (subject->key[pattern->literal] & pattern->mask) == pattern->key;
 }
 
-/* Returns whether the pattern matches, and fills in *captures; if it does not, they are undefined. */
-static inline bool pattern_match(const struct pattern *pattern, const struct pattern_subject *subject,
+/* Returns whether the pattern matches, and fills in *captures; if it does not, they are undefined. Adds to
+ * subject->work. */
+static inline bool pattern_match(const struct pattern *pattern, struct pattern_subject *subject,
 								 struct pattern_captures *captures) {
 	return pattern_may_match(pattern, subject) && pattern_match_parts(pattern, subject, captures);
 }

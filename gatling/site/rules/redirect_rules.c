@@ -11,10 +11,16 @@
 
 enum { NO_RULE = -1 };
 
-/* The rules of a site must not hold up other sites. The limits are in bytes that are compared: for a request, and for
- * finding all circles of a file. Filling in a byte of a target counts as WORK_FILLING, looking for a file as WORK_FILE.
- */
-enum { REQUEST_WORK_MAX = 2 << 20, CIRCLES_WORK_MAX = 8 << 20, WORK_FILLING = 16, WORK_FILE = 1024 };
+/* The rules of a site must not hold up other sites. The limits are in bytes that are compared (pattern_subject.work):
+ * for a request, and for finding all circles of a file. A byte of a query counts as WORK_PARAMETER for each parameter
+ * that is looked for, filling in a byte of a target as WORK_FILLING, looking for a file as WORK_FILE. */
+enum {
+	REQUEST_WORK_MAX = 2 << 20,
+	CIRCLES_WORK_MAX = 8 << 20,
+	WORK_PARAMETER = 4,
+	WORK_FILLING = 16,
+	WORK_FILE = 1024
+};
 
 /* Slices refer to the text of the rules. */
 struct redirect_rule {
@@ -135,12 +141,13 @@ __attribute__((noinline)) static size_t find_script(const struct redirect_rules 
 													size_t *work) {
 	struct pattern_subject subject;
 	struct pattern_captures captures;
-	for (size_t at = 2; at <= reach.length; at++) {
+	for (size_t at = 2; at <= reach.length && *work <= REQUEST_WORK_MAX; at++) {
 		if (at < q->path.length && q->path.at[at] != '/') continue;
 		struct slice part = slice_first(q->path, at);
-		*work += part.length;
 		pattern_subject(&subject, r->hosts ? q->host : (struct slice){0}, part, PATTERN_LOOSE);
-		if (!pattern_match(&rule->pattern, &subject, &captures)) continue;
+		const bool matches = pattern_match(&rule->pattern, &subject, &captures);
+		*work += part.length + subject.work;
+		if (!matches) continue;
 		*work += WORK_FILE;
 		if (q->is_file && q->is_file(q->context, part)) return at;
 	}
@@ -161,6 +168,7 @@ void redirect_rules_permit(struct redirect_rules *r, bool may_pass) { r->may_pas
 bool redirect_rules_protect(const struct redirect_rules *r, struct slice path) {
 	struct pattern_subject subject;
 	struct pattern_captures captures;
+	size_t work = 0;
 	if (!r->programs) return false;
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
@@ -168,6 +176,8 @@ bool redirect_rules_protect(const struct redirect_rules *r, struct slice path) {
 		if (!rule->scripts && !rule->refused) continue;
 		pattern_subject(&subject, pattern_host(&rule->pattern), path, PATTERN_LOOSE);
 		if (pattern_match(&rule->pattern, &subject, &captures)) return true;
+		work += path.length + subject.work;
+		if (work > REQUEST_WORK_MAX) return true; /* a rule that is not compared may be for it */
 	}
 	return false;
 }
@@ -176,6 +186,12 @@ bool redirect_rules_protect(const struct redirect_rules *r, struct slice path) {
 static struct slice before_names(struct slice text) {
 	struct slice name;
 	return pattern_next_name(&text, &name);
+}
+
+/* Returns what filling in the target counts, with looking whether it leads to itself. */
+static size_t filling_work(const struct redirect_rule *rule, const struct redirect_request *q) {
+	const size_t length = rule->to.length + q->path.length + q->query.length;
+	return (WORK_FILLING + WORK_PARAMETER * rule->parameters) * length;
 }
 
 bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_request *request, bool forced_only,
@@ -187,21 +203,19 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	const bool deep = r->programs && request->reach;
 	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
-	size_t work = 0;
 	unsigned i = 0;
-	for (; i < r->rules && work <= REQUEST_WORK_MAX; i++) {
+	for (; i < r->rules && subject.work <= REQUEST_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (forced_only && !rule->forced && !is_source(rule, request->path)) continue;
 		if (!rule->scripts && !pattern_may_match(&rule->pattern, &subject)) continue;
 		match.rule = rule;
-		work += request->path.length;
-		result->script = rule->scripts ? find_script(r, rule, request, reach, &work) : 0;
+		result->script = rule->scripts ? find_script(r, rule, request, reach, &subject.work) : 0;
 		if (rule->scripts ? !result->script : !pattern_match_parts(&rule->pattern, &subject, &match.captures)) continue;
 		if (rule->parameters && !noted) noted = parameters_note(request->query);
 		if (!may_match_parameters(rule, noted)) continue;
-		work += request->query.length;
+		subject.work += WORK_PARAMETER * rule->parameters * request->query.length;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
-		work += WORK_FILLING * (request->path.length + request->query.length);
+		subject.work += filling_work(rule, request);
 		const enum redirect_filled filled = fill_in(&match, request, buffer, &result->target);
 		if (filled == REDIRECT_MISFIT && rule->forced) break;
 		if (filled != REDIRECT_FILLED || leads_to_itself(&match, request, result->target)) continue;
@@ -215,8 +229,9 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		return true;
 	}
 	/* a rule that was not compared, or whose target does not fit, may protect something */
-	if (i < r->rules) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
-	return i < r->rules;
+	const bool undecided = i < r->rules || subject.work > REQUEST_WORK_MAX;
+	if (undecided) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
+	return undecided;
 }
 
 /* --- circles --- */
@@ -253,8 +268,10 @@ static int successor(struct redirect_rules *r, const struct redirect_rule *from)
 	for (unsigned i = 0; i < r->rules && r->work <= CIRCLES_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (!pattern_may_match(&rule->pattern, &subject)) continue;
-		r->work += next.path.length;
-		if (!pattern_match_parts(&rule->pattern, &subject, &match.captures) || (there && !rule->forced)) continue;
+		subject.work = 0;
+		const bool matches = pattern_match_parts(&rule->pattern, &subject, &match.captures);
+		r->work += subject.work;
+		if (!matches || (there && !rule->forced)) continue;
 		if (!is_literal(rule)) return NO_RULE; /* it may come first */
 		r->work += WORK_FILLING * rule->to.length;
 		match.rule = rule;
