@@ -192,7 +192,7 @@ static int check_certificates(const struct options *o) {
 	int result = -1;
 	if (!opener) return notice_cannot("check", "certificates", strerror(ENOMEM));
 	if (certificate_files_new(&o->tls, o->root, opener, &files) == 0) {
-		if (opener_start(opener, o->sandbox) == -1) (void)notice_cannot("check", "certificates", strerror(errno));
+		if (opener_start(opener, o->sandbox, NULL) == -1) (void)notice_cannot("check", "certificates", strerror(errno));
 		else result = 0;
 	}
 	if (result == 0) certificate_files_find(&o->tls, &files);

@@ -145,15 +145,30 @@ static int load_types(const char *file) {
 	return notice_cannot("use", place, "it is not a media type and its extensions");
 }
 
-/* Starts the process that connects to unix sockets, if any upstream has one. Returns 0, or -1 after printing an
- * error. */
-static int start_connector(const struct options *o, struct process *p) {
+/* Has the connector refuse the file of a listening socket, if it has one. Returns 0, or -1 after printing an error. */
+static int refuse_own(struct process *p, int fd) {
+	char path[SOCKET_PATH_MAX];
+	if (!socket_path(fd, path) || opener_refuse(p->connector, path) == 0) return 0;
+	return notice_cannot("tell upstreams from the own socket", path, strerror(errno));
+}
+
+/* Starts the process that connects to unix sockets, if any upstream has one, but never to those on which this server
+ * listens. user: whose rights it has; NULL: those of this process. Returns 0, or -1 after printing an error. */
+static int start_connector(const struct options *o, struct process *p, const struct account *user) {
+	bool any = false;
 	for (unsigned i = 0; i < o->site.upstreams.count; i++) {
-		const char *directory = o->site.upstreams.at[i].directory, *name;
-		if (directory && opener_add(p->connector, directory, OPENER_SOCKETS, &name) == -1)
-			return notice_cannot("pass requests on to", directory, strerror(errno));
+		const char *directory = o->site.upstreams.at[i].directory, *path = o->site.upstreams.at[i].path, *name;
+		if (!directory && !path) continue;
+		any = true;
+		if (opener_add(p->connector, path ? path : directory, path ? OPENER_SOCKET : OPENER_SOCKETS, &name) == -1)
+			return notice_cannot("pass requests on to", path ? path : directory, strerror(errno));
 	}
-	if (opener_start(p->connector, o->sandbox) == 0) return 0;
+	if (!any) return 0;
+	for (unsigned i = 0; i < p->sockets.count; i++)
+		if (refuse_own(p, p->sockets.at[i].fd) == -1) return -1;
+	if (p->sockets.status && refuse_own(p, p->sockets.status) == -1) return -1;
+	if (o->take_over && refuse_own(p, p->take_over.listener) == -1) return -1;
+	if (opener_start(p->connector, o->sandbox, user) == 0) return 0;
 	return notice_cannot("start", "the process that connects to unix sockets", strerror(errno));
 }
 
@@ -166,7 +181,7 @@ static int start_opener(const struct options *o, struct process *p) {
 		if (path[i] && log_file_place(file[i], p->opener, path[i]) == -1)
 			return notice_cannot("log to", path[i], log_file_reason(errno));
 	if (certificate_files_new(&o->tls, o->root, p->opener, &p->files) == -1) return -1;
-	if (opener_start(p->opener, o->sandbox) == -1)
+	if (opener_start(p->opener, o->sandbox, NULL) == -1)
 		return notice_cannot("start", "the process that opens files", strerror(errno));
 	for (int i = 0; i < 2; i++) {
 		if (path[i] && log_file_open(file[i]) == -1) return notice_cannot("log to", path[i], log_file_reason(errno));
@@ -202,21 +217,21 @@ static void note_port_of_proof(const struct sockets *sockets) {
 	else notice(0, "the authority asks for proof at port 80 of each name, and only HTTPS has a socket");
 }
 
-/* Does everything that needs privileges or may fail, in this order: starts the openers, gets the listening sockets,
- * enters the root, becomes the user, limits privileges and files. Writes the path of the root to directory. Returns the
- * descriptor of the root, or -1 after printing an error. */
+/* Does everything that needs privileges or may fail, in this order: starts the opener, gets the listening sockets,
+ * starts the connector, which has to know them, enters the root, becomes the user, limits privileges and files. Writes
+ * the path of the root to directory. Returns the descriptor of the root, or -1 after printing an error. */
 static int prepare(const struct options *o, struct process *p, char *directory) {
 	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	const char *unknown = o->user ? account_find(o->user, &id) : NULL;
 	if (unknown) return notice_cannot("become user", o->user, unknown);
-	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_connector(o, p) == -1) return -1;
-	if (start_opener(o, p) == -1) return -1;
+	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_opener(o, p) == -1) return -1;
 	if (take_over_begin(&p->take_over, o->take_over, &p->sockets) == -1) return -1;
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
 		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
 	if (listen_open(o, p->files, &p->sockets, workers_array(p->workers)) == -1) return -1;
 	if (listen_status(o, &p->sockets) == -1 || take_over_bind(&p->take_over) == -1) return -1;
+	if (start_connector(o, p, o->user ? &id : NULL) == -1) return -1;
 	if (p->sockets.status && !(p->status = status_new(p->sockets.status)))
 		return notice_cannot("show", "the status", strerror(errno));
 	int root = enter_root(o, directory);

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,15 @@ unsigned socket_port_number(const struct socket_address *a) {
 	case AF_INET6: return ntohs(a->to.ipv6.sin6_port);
 	default: return 0;
 	}
+}
+
+bool socket_path(int fd, char *path) {
+	struct sockaddr_un a = {.sun_family = AF_UNSPEC};
+	socklen_t length = sizeof a;
+	if (getsockname(fd, (struct sockaddr *)&a, &length) == -1 || a.sun_family != AF_UNIX) return false;
+	memcpy(path, a.sun_path, sizeof a.sun_path);
+	path[sizeof a.sun_path] = '\0';
+	return length > offsetof(struct sockaddr_un, sun_path) && *path;
 }
 
 /* Returns the value of a socket option of type int, or -1 with errno. */

@@ -46,6 +46,10 @@ in_port_t *socket_port(struct socket_address *address);
 /* Returns the port of an address; 0 for a unix socket. */
 unsigned socket_port_number(const struct socket_address *address);
 
+/* Writes the path of a unix socket to path (SOCKET_PATH_MAX bytes), with a NUL. Returns false if it has none. */
+enum { SOCKET_PATH_MAX = sizeof(((struct sockaddr_un *)0)->sun_path) + 1 };
+bool socket_path(int fd, char *path);
+
 /* Returns whether a socket listens. */
 bool socket_listens(int fd);
 

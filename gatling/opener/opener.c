@@ -42,14 +42,15 @@ static char *absolute(const char *path, size_t length) {
 
 int opener_add(struct opener *o, const char *path, enum opener_rule rule, const char **name) {
 	const char *slash = strrchr(path, '/');
-	*name = opener_of_directory(rule) || rule == OPENER_SOCKETS ? path + strlen(path) : slash ? slash + 1 : path;
+	const bool directory = opener_of_directory(rule) || rule == OPENER_SOCKETS;
+	*name = directory ? path + strlen(path) : slash ? slash + 1 : path;
 	errno = ENOMEM;
 	if (o->places == OPENER_PLACES) return -1;
 	struct opener_place p = {.rule = rule, .directory = -1, .name = *name};
-	p.path = rule == OPENER_SOCKETS ? strdup(path) : absolute(path, (size_t)(*name - path));
+	p.path = absolute(path, (size_t)(*name - path));
 	if (!p.path) return -1;
 	int fd = opener_open_directory(&p);
-	if (fd == -1 && rule != OPENER_SOCKETS) {
+	if (fd == -1 && !opener_of_sockets(rule)) {
 		free(p.path);
 		return -1;
 	}
@@ -66,7 +67,17 @@ static void close_places(struct opener *o) {
 	}
 }
 
-int opener_start(struct opener *o, bool sandbox) {
+int opener_refuse(struct opener *o, const char *path) {
+	struct stat st;
+	if (stat(path, &st) == -1) return -1;
+	struct opener_refused *more = realloc(o->refused, (o->refusals + 1) * sizeof *more);
+	if (!more) return -1;
+	o->refused = more;
+	o->refused[o->refusals++] = (struct opener_refused){.device = st.st_dev, .inode = st.st_ino};
+	return 0;
+}
+
+int opener_start(struct opener *o, bool sandbox, const struct account *user) {
 	int end[2];
 	if (!o->places) return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, end) == -1) return -1;
@@ -78,7 +89,7 @@ int opener_start(struct opener *o, bool sandbox) {
 	}
 	o->channel = end[o->process == 0];
 	close(end[o->process != 0]);
-	if (o->process == 0) opener_serve(o, sandbox);
+	if (o->process == 0) opener_serve(o, sandbox, user);
 	close_places(o);
 	return 0;
 }
@@ -149,7 +160,7 @@ static bool exchange(struct opener *o, const struct opener_request *q, struct op
  * once. */
 static void end(struct opener *o) {
 	(void)shutdown(o->channel, SHUT_WR);
-	const bool connects = o->place[0].rule == OPENER_SOCKETS;
+	const bool connects = opener_of_sockets(o->place[0].rule);
 	if (!o->ended)
 		notice_line(LEVEL_ERROR, "a process gatling-opener has ended, so %s any more: restart gatling",
 					connects ? "unix sockets are not connected to"
@@ -187,8 +198,7 @@ int opener_open(struct opener *o, int place, const char *name) { return get(o, A
 
 int opener_connect(struct opener *o, const char *path) {
 	for (int i = 0; i < o->places; i++)
-		if (o->place[i].rule == OPENER_SOCKETS && opener_name_in(o->place[i].path, path))
-			return get(o, ACTION_CONNECT, i, path);
+		if (opener_socket_name(&o->place[i], path)) return get(o, ACTION_CONNECT, i, path);
 	errno = EPERM;
 	return -1;
 }
@@ -229,6 +239,7 @@ void opener_free(struct opener *o) {
 	opener_stop(o);
 	close_places(o);
 	for (int i = 0; i < o->places; i++) free(o->place[i].path);
+	free(o->refused);
 	pthread_mutex_destroy(&o->mutex);
 	free(o);
 }

@@ -1,8 +1,8 @@
 /* opener.h - a process that stays outside the document root, as the user who started the server, and reopens files that
  * the command line names: certificates that have changed, and the log after it was renamed. Another such process
- * connects to the unix sockets of upstreams. Both open files by name in directories that were named before they
- * started, and never pass on a directory, so that the server itself has no way out of the root. Several threads may use
- * one opener. */
+ * connects to the unix sockets of upstreams, with the rights of the user who serves. Both open files by name in
+ * directories that were named before they started, and never pass on a directory, so that the server itself has no way
+ * out of the root. Several threads may use one opener. */
 #ifndef GATLING_OPENER_OPENER_H
 #define GATLING_OPENER_OPENER_H
 
@@ -12,6 +12,7 @@
 
 #include "gatling/opener/opener_rule.h"
 
+struct account; /* sandbox/account.h */
 struct opener;
 
 /* Returns an opener, or NULL without memory. */
@@ -21,17 +22,22 @@ struct opener *opener_new(void);
  * begins with a dot. */
 const char *opener_name_in(const char *directory, const char *path);
 
-/* Adds a place: the directory path, which need not exist yet for OPENER_SOCKETS, or the directory of the file path for
- * OPENER_FILE and OPENER_LOG. Call it before opener_start(). The directory is opened by its path for each request,
- * since another one may have taken its place. But that of OPENER_PEMS is opened only here, since it is the root, in
- * which the server stays; and that of OPENER_LOG, since users who may rename a directory above it must not choose where
- * root writes. *name becomes the name of the file, within path, which must stay valid. Returns the number of the place,
- * or -1 with errno. */
+/* Adds a place: the directory path or, for OPENER_FILE, OPENER_LOG and OPENER_SOCKET, the directory of the file path.
+ * That of sockets need not exist yet. Call it before opener_start(). The directory is opened by its path for each
+ * request, since another one may have taken its place. But that of OPENER_PEMS is opened only here, since it is the
+ * root, in which the server stays; and that of OPENER_LOG, since users who may rename a directory above it must not
+ * choose where root writes. *name becomes the name of the file, within path, which must stay valid. Returns the number
+ * of the place, or -1 with errno. */
 int opener_add(struct opener *opener, const char *path, enum opener_rule rule, const char **name);
 
-/* Starts the process, if there are places, and closes the directories in this one. sandbox: limit its system calls. No
- * other thread may run yet. Returns 0, or -1 with errno. */
-int opener_start(struct opener *opener, bool sandbox);
+/* Has the process never connect to the socket file that is at path now, whatever leads to it: a symlink, a hard link.
+ * Call it before opener_start(). Returns 0, or -1 with errno. */
+int opener_refuse(struct opener *opener, const char *path);
+
+/* Starts the process, if there are places, and closes the directories in this one. sandbox: limit its system calls.
+ * user: whose rights it has from then on; NULL: those of the user who starts it. No other thread may run yet. Returns
+ * 0, or -1 with errno. */
+int opener_start(struct opener *opener, bool sandbox, const struct account *user);
 
 /* Returns the descriptor of the socket to the process, which a thread with a descriptor table of its own needs; -1:
  * none. */
@@ -48,7 +54,7 @@ void opener_free(struct opener *opener); /* NULL is allowed */
 int opener_open(struct opener *opener, int place, const char *name);
 
 /* Returns a non-blocking socket that is connected to the unix socket at path, or -1 with errno, as opener_open();
- * EAGAIN: too many connections wait there. */
+ * EAGAIN: too many connections wait there. EDEADLK: it is one of those of opener_refuse(). */
 int opener_connect(struct opener *opener, const char *path);
 
 /* Fills in *st, as stat(2) does. The name "." is the directory itself, if its names may be listed. Returns 0, or -1

@@ -12,16 +12,26 @@
 
 #include "gatling/opener/opener_rule.h"
 
+struct account; /* sandbox/account.h */
+
 struct opener_place {
 	enum opener_rule rule;
-	char *path;       /* of the directory: absolute, except for OPENER_SOCKETS */
+	char *path;       /* of the directory; absolute */
 	int directory;    /* -1: the path is opened for each request */
 	const char *name; /* of the file; "" for a directory */
+};
+
+/* A socket file to which nobody connects. */
+struct opener_refused {
+	dev_t device;
+	ino_t inode;
 };
 
 struct opener {
 	struct opener_place place[OPENER_PLACES];
 	int places;
+	struct opener_refused *refused;
+	unsigned refusals;
 	pid_t process; /* 0: none */
 	int channel;
 	bool ended;            /* a call has failed, and the process was ended */
@@ -29,7 +39,7 @@ struct opener {
 	pthread_mutex_t mutex; /* guards channel, ended and late */
 };
 
-enum opener_action { ACTION_OPEN, ACTION_STAT, ACTION_LIST, ACTION_CONNECT };
+enum opener_action { ACTION_NONE, ACTION_OPEN, ACTION_STAT, ACTION_LIST, ACTION_CONNECT };
 
 struct opener_request {
 	uint8_t action, place;
@@ -55,10 +65,16 @@ bool opener_receive_reply(int channel, struct opener_reply *reply, int *fd);
 /* Returns whether the names in a place with this rule may be listed. */
 bool opener_of_directory(enum opener_rule rule);
 
+/* Returns whether the rule is one for sockets. */
+bool opener_of_sockets(enum opener_rule rule);
+
+/* Returns the name, within path, of a socket that may be connected to in a place, or NULL. */
+const char *opener_socket_name(const struct opener_place *place, const char *path);
+
 /* Opens the directory of a place by its path. Returns the descriptor, or -1 with errno. */
 int opener_open_directory(const struct opener_place *place);
 
 /* Answers requests until the server ends. */
-__attribute__((noreturn)) void opener_serve(struct opener *opener, bool sandbox);
+__attribute__((noreturn)) void opener_serve(struct opener *opener, bool sandbox, const struct account *user);
 
 #endif

@@ -12,12 +12,20 @@
 #include <unistd.h>
 
 #include "gatling/base/file_version.h"
+#include "gatling/base/notice.h"
 #include "gatling/opener/opener.h"
 #include "gatling/opener/opener_channel.h"
 #include "gatling/sandbox/sandbox.h"
 #include "io/io.h"
 
 bool opener_of_directory(enum opener_rule rule) { return rule == OPENER_PEMS || rule == OPENER_PAIRS; }
+
+bool opener_of_sockets(enum opener_rule rule) { return rule == OPENER_SOCKETS || rule == OPENER_SOCKET; }
+
+const char *opener_socket_name(const struct opener_place *p, const char *path) {
+	const char *name = opener_of_sockets(p->rule) ? opener_name_in(p->path, path) : NULL;
+	return name && (p->rule == OPENER_SOCKETS || strcmp(name, p->name) == 0) ? name : NULL;
+}
 
 int opener_open_directory(const struct opener_place *p) {
 	return open(p->path, (opener_of_directory(p->rule) ? O_RDONLY : PLATFORM_PATH) | O_DIRECTORY | O_CLOEXEC);
@@ -35,18 +43,26 @@ static bool name_fits(enum opener_rule rule, const char *name) {
 }
 
 static bool name_allowed(const struct opener_place *p, const char *name) {
-	if (opener_of_directory(p->rule)) return name_fits(p->rule, name);
-	size_t length = strlen(p->name);
-	const char *rest = name + length;
-	return strncmp(name, p->name, length) == 0 && (!*rest || (p->rule == OPENER_FILE && strcmp(rest, ".ocsp") == 0));
+	const size_t length = strlen(p->name);
+	switch (p->rule) {
+	case OPENER_PEMS:
+	case OPENER_PAIRS: return name_fits(p->rule, name);
+	case OPENER_LOG: return strcmp(name, p->name) == 0;
+	case OPENER_FILE:
+		return strcmp(name, p->name) == 0 ||
+			   (strncmp(name, p->name, length) == 0 && strcmp(name + length, ".ocsp") == 0);
+	default: return false;
+	}
 }
 
 static bool is_allowed(const struct opener_place *p, const struct opener_request *q) {
-	if (p->rule == OPENER_SOCKETS || q->action == ACTION_CONNECT)
-		return p->rule == OPENER_SOCKETS && q->action == ACTION_CONNECT && opener_name_in(p->path, q->name);
-
-	bool whole = q->action == ACTION_LIST || (q->action == ACTION_STAT && strcmp(q->name, ".") == 0);
-	return whole ? opener_of_directory(p->rule) : name_allowed(p, q->name);
+	switch (q->action) {
+	case ACTION_OPEN: return name_allowed(p, q->name);
+	case ACTION_STAT: return name_allowed(p, q->name) || (opener_of_directory(p->rule) && strcmp(q->name, ".") == 0);
+	case ACTION_LIST: return opener_of_directory(p->rule);
+	case ACTION_CONNECT: return opener_socket_name(p, q->name);
+	default: return false;
+	}
 }
 
 /* A name in a place, after a symlink was followed. */
@@ -104,9 +120,16 @@ static int look_up(const struct opener_place *p, const struct opener_request *q,
 	return r.owner == 0 || r.owner == st->st_uid ? 0 : EPERM;
 }
 
+/* Returns whether a file is one of opener_refuse(). */
+static bool is_refused(const struct opener *o, const struct stat *st) {
+	for (unsigned i = 0; i < o->refusals; i++)
+		if (o->refused[i].device == st->st_dev && o->refused[i].inode == st->st_ino) return true;
+	return false;
+}
+
 /* Opens a socket file (O_PATH): the name itself or, if that is a symlink that may be followed, its target. So the file
  * that is checked is the one that is used. Returns 0 or an errno. */
-static int open_socket(const struct opener_place *p, const char *name, int *fd) {
+static int open_socket(const struct opener *o, const struct opener_place *p, const char *name, int *fd) {
 	char target[PATH_MAX];
 	struct stat link, st;
 	*fd = openat(p->directory, name, PLATFORM_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -122,14 +145,15 @@ static int open_socket(const struct opener_place *p, const char *name, int *fd) 
 		if (*fd == -1 || fstat(*fd, &st) == -1) return errno;
 		if (link.st_uid != 0 && link.st_uid != st.st_uid) return EPERM;
 	}
-	return S_ISSOCK(st.st_mode) ? 0 : ENOTSOCK;
+	if (!S_ISSOCK(st.st_mode)) return ENOTSOCK;
+	return is_refused(o, &st) ? EDEADLK : 0;
 }
 
 /* Connects to a socket by the name that its descriptor has in /proc, the only one that surely stands for it. Returns 0
  * or an errno. */
-static int connect_to(const struct opener_place *p, const char *path, int *fd) {
+static int connect_to(const struct opener *o, const struct opener_place *p, const char *path, int *fd) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int socket_fd, error = open_socket(p, opener_name_in(p->path, path), &socket_fd);
+	int socket_fd, error = open_socket(o, p, opener_socket_name(p, path), &socket_fd);
 	if (!error) {
 		snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", socket_fd);
 		*fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -166,13 +190,14 @@ struct result {
 };
 
 /* Handles a request that is allowed. Returns 0 or an errno. */
-static int act(const struct opener_place *place, const struct opener_request *q, struct result *r) {
+static int act(const struct opener *o, const struct opener_place *place, const struct opener_request *q,
+			   struct result *r) {
 	struct opener_place p = *place;
 	size_t length = 0;
 	int error;
 	if (p.directory == -1 && (p.directory = opener_open_directory(place)) == -1) return errno;
 	if (q->action == ACTION_LIST) error = list_names(&p, &r->names, &length);
-	else if (q->action == ACTION_CONNECT) error = connect_to(&p, q->name, &r->fd);
+	else if (q->action == ACTION_CONNECT) error = connect_to(o, &p, q->name, &r->fd);
 	else error = look_up(&p, q, &r->reply.st, &r->fd);
 	if (!error) r->reply.length = (uint32_t)length;
 	if (place->directory == -1) close(p.directory);
@@ -183,7 +208,7 @@ static bool reply_to(const struct opener *o, struct opener_request *q) {
 	struct result r = {.reply.error = EPERM, .fd = -1};
 	q->name[OPENER_NAME - 1] = '\0';
 	const struct opener_place *p = q->place < o->places ? &o->place[q->place] : NULL;
-	if (p && is_allowed(p, q)) r.reply.error = act(p, q, &r);
+	if (p && is_allowed(p, q)) r.reply.error = act(o, p, q, &r);
 	bool sent = opener_send_reply(o->channel, &r.reply, r.reply.error ? -1 : r.fd) &&
 				opener_send(o->channel, r.names, r.reply.length);
 	if (r.fd != -1) close(r.fd);
@@ -191,18 +216,20 @@ static bool reply_to(const struct opener *o, struct opener_request *q) {
 	return sent;
 }
 
-void opener_serve(struct opener *o, bool sandbox) {
+void opener_serve(struct opener *o, bool sandbox, const struct account *user) {
 	int keep[OPENER_PLACES + 1];
 	unsigned kept = 0;
 	struct opener_request q;
-	bool connects = false;
-	for (int i = 0; i < o->places; i++) {
+	for (int i = 0; i < o->places; i++)
 		if (o->place[i].directory != -1) keep[kept++] = o->place[i].directory;
-		connects |= o->place[i].rule == OPENER_SOCKETS;
-	}
 	keep[kept++] = o->channel;
 	io_close_others(keep, kept); /* another such process does not end while its channel is open here */
-	sandbox_enter_opener(sandbox, connects);
+	if (!opener_of_sockets(o->place[0].rule)) {
+		sandbox_enter_opener(sandbox);
+	} else {
+		const char *wrong = sandbox_enter_connector(sandbox, user);
+		if (wrong) _exit(notice_cannot("connect to unix sockets as the user who serves", NULL, wrong));
+	}
 	while (opener_receive(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
 	_exit(0); /* the server has ended */
 }

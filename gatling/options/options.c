@@ -224,7 +224,8 @@ static void add_proxies(struct peer_nets *proxies, const char *text) {
 static void add_upstream(struct upstreams_allowed *allowed, const char *text) {
 	if (allowed->count == UPSTREAM_ALLOWED_MAX) option_refuse("--upstream can be given %d times", UPSTREAM_ALLOWED_MAX);
 	if (!upstreams_allow(allowed, text))
-		option_refuse("--upstream takes ADDRESS[/BITS][:PORT], [IPV6ADDRESS[/BITS]][:PORT] or a directory, not '%s'",
+		option_refuse("--upstream takes ADDRESS[/BITS][:PORT], [IPV6ADDRESS[/BITS]][:PORT], a directory or unix:PATH, "
+					  "not '%s'",
 					  text);
 }
 

@@ -52,9 +52,14 @@ static int keep_capabilities(uint32_t these, uint32_t *kept) {
 	return syscall(SYS_capset, &header, data) == -1 ? errno : 0;
 }
 
+/* Drops all capabilities; one that stays root keeps CAP_DAC_READ_SEARCH. Sets *kept, and returns 0 or an errno. */
+static int keep_server_capabilities(uint32_t *kept) {
+	return keep_capabilities(geteuid() == 0 ? 1U << CAP_DAC_READ_SEARCH : 0, kept);
+}
+
 void sandbox_drop_capabilities(struct sandbox *s) {
 	uint32_t kept = 0;
-	int error = keep_capabilities(geteuid() == 0 ? 1U << CAP_DAC_READ_SEARCH : 0, &kept);
+	int error = keep_server_capabilities(&kept);
 	if (!sanitized) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	sandbox_note(s, "no new privileges", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : ENOSYS);
 	sandbox_note(s, kept ? "no capability but CAP_DAC_READ_SEARCH" : "no capabilities", error);
@@ -231,16 +236,33 @@ static int allow_common(scmp_filter_ctx filter) {
 }
 
 static int allow_opener(scmp_filter_ctx filter, const struct sandbox *s) {
+	(void)s;
 	int error = allow_common(filter);
-	if (!error && s->connects) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
-	if (!error && s->connects) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 1, EQUAL(0, AF_UNIX));
 	return error ? error : ALLOW_ALL(filter, opener_calls);
 }
 
+/* Allows stream sockets of a family, of its own protocol: not MPTCP or SCTP beside TCP. */
+static int allow_sockets(scmp_filter_ctx filter, int family) {
+	const uint32_t type = UINT32_MAX & ~(uint32_t)(SOCK_NONBLOCK | SOCK_CLOEXEC);
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 3, EQUAL(0, family),
+							SCMP_CMP(1, SCMP_CMP_MASKED_EQ, type, SOCK_STREAM), EQUAL(2, 0));
+}
+
+/* What connects to unix sockets opens their files without reading them. */
+static int allow_connector(scmp_filter_ctx filter, const struct sandbox *s) {
+	const struct condition conditions[] = {{CALL(open), SCMP_CMP(1, SCMP_CMP_MASKED_EQ, O_PATH, O_PATH)},
+										   {CALL(openat), SCMP_CMP(2, SCMP_CMP_MASKED_EQ, O_PATH, O_PATH)},
+										   {CALL(fcntl), EQUAL(1, F_SETFL)}};
+	(void)s;
+	int error = allow_common(filter);
+	if (!error) error = ALLOW_IF(filter, conditions);
+	if (!error) error = allow_sockets(filter, AF_UNIX);
+	return error ? error : seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
+}
+
 static int allow_connecting(scmp_filter_ctx filter) {
-	const struct scmp_arg_cmp stream = SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM);
-	int error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 2, EQUAL(0, AF_INET), stream);
-	if (!error) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 2, EQUAL(0, AF_INET6), stream);
+	int error = allow_sockets(filter, AF_INET);
+	if (!error) error = allow_sockets(filter, AF_INET6);
 	return error ? error : seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
 }
 
@@ -311,13 +333,28 @@ void sandbox_limit_calls(struct sandbox *s) {
 
 /* --- the opener --- */
 
-void sandbox_enter_opener(bool on, bool connects) {
+/* Limits the process to itself and to the calls. on: the latter, too. */
+static void enter(bool on, int (*allow)(scmp_filter_ctx, const struct sandbox *)) {
 	const struct rlimit none = {0};
-	const struct sandbox s = {.connects = connects};
+	(void)prctl(PR_SET_NAME, "gatling-opener");
+	(void)setrlimit(RLIMIT_NPROC, &none);
+	if (on) (void)restrict_calls(allow, &(struct sandbox){0});
+}
+
+void sandbox_enter_opener(bool on) {
 	uint32_t kept;
 	sandbox_refuse_privileges();
 	(void)keep_capabilities(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH, &kept);
-	(void)prctl(PR_SET_NAME, "gatling-opener");
-	(void)setrlimit(RLIMIT_NPROC, &none);
-	if (on) (void)restrict_calls(allow_opener, &s);
+	enter(on, allow_opener);
+}
+
+const char *sandbox_enter_connector(bool on, const struct account *user) {
+	uint32_t kept;
+	sandbox_refuse_privileges();
+	const char *wrong = user ? account_become_with_groups(user) : NULL;
+	if (wrong) return wrong;
+	const int error = keep_server_capabilities(&kept);
+	if (error) return strerror(error);
+	enter(on, allow_connector);
+	return NULL;
 }

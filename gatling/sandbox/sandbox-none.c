@@ -12,7 +12,13 @@ void sandbox_drop_capabilities(struct sandbox *s) { (void)s; }
 void sandbox_limit_files(struct sandbox *s) { (void)s; }
 void sandbox_limit_calls(struct sandbox *s) { (void)s; }
 
-void sandbox_enter_opener(bool on, bool connects) {
-	(void)on, (void)connects;
+void sandbox_enter_opener(bool on) {
+	(void)on;
 	sandbox_refuse_privileges();
+}
+
+const char *sandbox_enter_connector(bool on, const struct account *user) {
+	(void)on;
+	sandbox_refuse_privileges();
+	return user ? account_become_with_groups(user) : NULL;
 }

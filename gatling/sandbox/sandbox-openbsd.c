@@ -26,7 +26,14 @@ void sandbox_limit_calls(struct sandbox *s) {
 	else note(s, "pledge", pledge("stdio rpath inet unix recvfd", NULL));
 }
 
-void sandbox_enter_opener(bool on, bool connects) {
+void sandbox_enter_opener(bool on) {
 	sandbox_refuse_privileges();
-	if (on) (void)pledge(connects ? "stdio rpath wpath cpath unix sendfd" : "stdio rpath wpath cpath sendfd", NULL);
+	if (on) (void)pledge("stdio rpath wpath cpath sendfd", NULL);
+}
+
+const char *sandbox_enter_connector(bool on, const struct account *user) {
+	sandbox_refuse_privileges();
+	const char *wrong = user ? account_become_with_groups(user) : NULL;
+	if (on) (void)pledge("stdio rpath unix sendfd", NULL);
+	return wrong;
 }

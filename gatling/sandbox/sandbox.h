@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "gatling/sandbox/account.h"
+
 enum {
 	SANDBOX_PARTS = 6, /* at most */
 	SANDBOX_OFF = -1   /* in place of an errno: turned off */
@@ -55,8 +57,12 @@ void sandbox_limit_files(struct sandbox *sandbox);
 void sandbox_limit_calls(struct sandbox *sandbox);
 
 /* Does all this for the process that opens files (opener.h), which keeps the capabilities to read and write files
- * whatever their modes. It may open any file, but start no process or thread. on: limit its system calls. connects: it
- * connects to unix sockets. */
-void sandbox_enter_opener(bool on, bool connects);
+ * whatever their modes. It may open any file, but start no process or thread. on: limit its system calls. */
+void sandbox_enter_opener(bool on);
+
+/* Does the same for the process that connects to unix sockets. It becomes the user, in all of that user's groups, and
+ * keeps no capability; without one (NULL) it keeps what a server has that stays root. Returns NULL, or why it cannot
+ * become the user: then it must connect to nothing. */
+const char *sandbox_enter_connector(bool on, const struct account *user);
 
 #endif

@@ -34,9 +34,11 @@ static bool is_plain(const char *path) {
 	return path[0] == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../");
 }
 
+static const struct slice unix_scheme = SLICE("unix:");
+
 /* Removes the path of a socket from the front of *rest. Returns NULL, or what is wrong. */
 static const char *parse_path(struct slice *rest, struct upstream_address *a) {
-	slice_drop(rest, strlen("unix:"));
+	slice_drop(rest, unix_scheme.length);
 	struct slice path = slice_first(*rest, slice_until(*rest, ':'));
 	path = slice_first(path, slice_until(path, ','));
 	if (path.length >= UPSTREAM_PATH_MAX) return "has the path of a socket that is too long: 107 bytes are allowed";
@@ -71,7 +73,7 @@ static const char *parse_addresses(struct slice *rest, struct upstream_target *t
 	while (!wrong && more) {
 		if (t->count == UPSTREAM_ADDRESSES_MAX) return "has too many addresses";
 		struct upstream_address *a = &t->at[t->count++];
-		bool is_path = slice_starts(*rest, SLICE("unix:"));
+		bool is_path = slice_starts(*rest, unix_scheme);
 		wrong = is_path ? parse_path(rest, a) : parse_host(rest, t->protocol, a);
 		more = slice_starts(*rest, SLICE(","));
 		if (more || (is_path && rest->length)) slice_drop(rest, 1);
@@ -109,9 +111,15 @@ void upstream_target_release(struct upstream_target *t) {
 
 bool upstreams_allow(struct upstreams_allowed *allowed, const char *text) {
 	char net[NET_TEXT_MAX];
-	struct slice host;
+	struct slice host, whole = slice_of(text);
+	struct upstream_address one;
 	unsigned port;
 	if (allowed->count == UPSTREAM_ALLOWED_MAX) return false;
+	if (slice_starts(whole, unix_scheme)) {
+		if (parse_path(&whole, &one) || whole.length) return false;
+		allowed->at[allowed->count++].path = text + unix_scheme.length;
+		return true;
+	}
 	if (*text == '/') {
 		allowed->at[allowed->count++].directory = text;
 		return true;
@@ -127,20 +135,22 @@ bool upstreams_allow(struct upstreams_allowed *allowed, const char *text) {
 
 bool upstreams_allow_tcp(const struct upstreams_allowed *allowed) {
 	for (unsigned i = 0; i < allowed->count; i++)
-		if (!allowed->at[i].directory) return true;
+		if (!allowed->at[i].directory && !allowed->at[i].path) return true;
 	return false;
 }
 
+/* Returns whether the option with that number allows an address. */
+static bool allows(const struct upstreams_allowed *allowed, unsigned i, const struct upstream_address *a) {
+	const struct peer_nets one = {.net[0] = allowed->at[i].net, .count = 1};
+	const char *directory = allowed->at[i].directory, *path = allowed->at[i].path;
+	if (directory) return a->path[0] && opener_name_in(directory, a->path);
+	if (path) return strcmp(a->path, path) == 0;
+	return !a->path[0] && peer_is_in(&a->address, &one) && (!allowed->at[i].port || allowed->at[i].port == a->port);
+}
+
 static bool is_allowed(const struct upstreams_allowed *allowed, const struct upstream_address *a) {
-	for (unsigned i = 0; i < allowed->count; i++) {
-		struct peer_nets one = {.net[0] = allowed->at[i].net, .count = 1};
-		if (a->path[0] || allowed->at[i].directory) {
-			if (a->path[0] && allowed->at[i].directory && opener_name_in(allowed->at[i].directory, a->path))
-				return true;
-			continue;
-		}
-		if (peer_is_in(&a->address, &one) && (!allowed->at[i].port || allowed->at[i].port == a->port)) return true;
-	}
+	for (unsigned i = 0; i < allowed->count; i++)
+		if (allows(allowed, i, a)) return true;
 	return false;
 }
 
@@ -163,7 +173,6 @@ void upstream_format(char *out, const struct upstream_address *a) {
 }
 
 void upstream_format_allowed(char *out, const struct upstream_address *a) {
-	upstream_format(out, a);
-	char *slash = a->path[0] ? strrchr(out, '/') : NULL;
-	if (slash) slash[slash == out] = '\0';
+	if (a->path[0]) snprintf(out, UPSTREAM_TEXT_MAX, "unix:%s", a->path);
+	else upstream_format(out, a);
 }

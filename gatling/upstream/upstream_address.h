@@ -35,7 +35,7 @@ struct upstream_target {
 struct upstreams_allowed {
 	unsigned count;
 	struct {
-		const char *directory; /* of unix sockets; NULL: net and port */
+		const char *directory, *path; /* of unix sockets, of one; both NULL: net and port */
 		struct peer_net net;
 		uint16_t port; /* 0: any */
 	} at[UPSTREAM_ALLOWED_MAX];
@@ -52,9 +52,9 @@ extern const char upstream_no_memory[];
 struct upstream_target *upstream_target_retain(const struct upstream_target *target);
 void upstream_target_release(struct upstream_target *target); /* NULL is allowed */
 
-/* Allows the unix sockets in a directory, if text begins with '/' (it must then remain valid), or
- * ADDRESS[/BITS][:PORT], with IPv6 in brackets: [ADDRESS/BITS]. Returns false if text is neither, or there are too
- * many. */
+/* Allows the unix sockets in a directory, if text begins with '/'; one of them, if it is unix:PATH; or
+ * ADDRESS[/BITS][:PORT], with IPv6 in brackets: [ADDRESS/BITS]. text must remain valid. Returns false if it is none of
+ * these, or there are too many. */
 bool upstreams_allow(struct upstreams_allowed *allowed, const char *text);
 
 /* Returns whether any TCP address is allowed. */
@@ -67,7 +67,7 @@ const struct upstream_address *upstreams_refused(const struct upstreams_allowed 
 /* Writes ADDRESS:PORT or PATH to out (UPSTREAM_TEXT_MAX bytes), with a NUL. */
 void upstream_format(char *out, const struct upstream_address *address);
 
-/* Does the same, but writes the directory of a unix socket, as upstreams_allow() takes it. */
+/* Does the same, but writes unix:PATH, as upstreams_allow() takes it. */
 void upstream_format_allowed(char *out, const struct upstream_address *address);
 
 #endif

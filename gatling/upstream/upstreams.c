@@ -234,6 +234,18 @@ static void rest(struct upstreams *u, struct upstream *to) {
 	to->rests_until_ms = io_now(u->options.loop) + UPSTREAM_REST_MS;
 }
 
+/* Returns why a unix socket could not be connected to, and what to do. */
+static const char *socket_reason(int error) {
+	switch (error) {
+	case EAGAIN: return "its queue is full, it takes no more connections";
+	case EACCES:
+		return "the user who serves (-u) may not: change the owner, group or mode of the socket (for php-fpm: "
+			   "listen.owner, listen.group, listen.mode) or of a directory above it";
+	case EDEADLK: return "it is a socket of this server itself: correct the rule";
+	default: return strerror(error);
+	}
+}
+
 /* Notes that an address could not be connected to, for an errno. EAGAIN on a unix socket means that its queue is full
  * (unix(7)), which does not last long. */
 static void note_failed(struct upstreams *u, struct upstream *to, int error) {
@@ -245,7 +257,7 @@ static void note_failed(struct upstreams *u, struct upstream *to, int error) {
 	if (!notice_due(&to->counts->next_notice)) return;
 	upstream_format(text, &to->address);
 	notice_line(LEVEL_WARNING, "cannot connect to the upstream %s: %s", text,
-				is_full ? "its queue is full, it takes no more connections" : strerror(error));
+				to->address.path[0] ? socket_reason(error) : strerror(error));
 }
 
 static struct upstream_link *make(struct upstreams *u, struct upstream *to, int fd) {

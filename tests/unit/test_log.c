@@ -218,7 +218,7 @@ static int open_path(struct log_file *file, const char *path) {
 	opener = opener_new();
 	assert_non_null(opener);
 	if (log_file_place(file, opener, path) == -1) return -1;
-	assert_int_equal(opener_start(opener, true), 0);
+	assert_int_equal(opener_start(opener, true, NULL), 0);
 	return log_file_open(file);
 }
 

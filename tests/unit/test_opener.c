@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,7 +63,7 @@ static int set_up(void **state) {
 	pems = opener_add(opener, directory, OPENER_PEMS, &name);
 	pairs = opener_add(opener, directory, OPENER_PAIRS, &name);
 	log_place = opener_add(opener, log, OPENER_LOG, &name);
-	return opener_start(opener, true);
+	return opener_start(opener, true, NULL);
 }
 
 static int tear_down(void **state) {
@@ -186,10 +188,71 @@ static void a_disk_that_hangs_is_not_waited_for(void **state) {
 	assert_int_equal(st.st_size, 5);
 }
 
+static int listen_at(const char *name) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", directory, name);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(listen(fd, 10), 0);
+	return fd;
+}
+
+static int error_of_connecting(struct opener *o, const char *name) {
+	char path[256];
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	int fd = opener_connect(o, path), error = fd == -1 ? errno : 0;
+	if (fd != -1) close(fd);
+	return error;
+}
+
+static void sockets_are_connected_to_where_that_was_named(void **state) {
+	static const char *const names[] = {"app.sock", "app.sock2", "other/app.sock", "other/own.sock"};
+	char path[256], own[256], link_path[256];
+	int listener[COUNT(names)];
+	const char *name;
+	(void)state;
+	snprintf(path, sizeof path, "%s/other", directory);
+	assert_int_equal(mkdir(path, 0755), 0);
+	for (size_t i = 0; i < COUNT(names); i++) listener[i] = listen_at(names[i]);
+	struct opener *o = opener_new();
+	assert_int_equal(opener_add(o, path, OPENER_SOCKETS, &name), 0);
+	snprintf(path, sizeof path, "%s/app.sock", directory);
+	assert_int_equal(opener_add(o, path, OPENER_SOCKET, &name), 1);
+	assert_string_equal(name, "app.sock");
+	snprintf(own, sizeof own, "%s/other/own.sock", directory);
+	assert_int_equal(opener_refuse(o, own), 0);
+	assert_true(opener_refuse(o, "/none/own.sock") == -1 && errno == ENOENT);
+	assert_int_equal(opener_start(o, true, NULL), 0);
+
+	assert_int_equal(error_of_connecting(o, "app.sock"), 0);
+	assert_int_equal(error_of_connecting(o, "app.sock2"), EPERM);
+	assert_int_equal(error_of_connecting(o, "app.soc"), EPERM);
+	assert_int_equal(error_of_connecting(o, "other/../app.sock2"), EPERM);
+	assert_int_equal(error_of_connecting(o, "other/app.sock"), 0);
+	assert_int_equal(error_of_connecting(o, "other/none.sock"), ENOENT);
+	assert_int_equal(error_of_connecting(o, "other/own.sock"), EDEADLK);
+	snprintf(link_path, sizeof link_path, "%s/other/hard.sock", directory);
+	assert_int_equal(link(own, link_path), 0);
+	assert_int_equal(error_of_connecting(o, "other/hard.sock"), EDEADLK);
+	snprintf(link_path, sizeof link_path, "%s/other/soft.sock", directory);
+	assert_int_equal(symlink(own, link_path), 0);
+	assert_int_equal(error_of_connecting(o, "other/soft.sock"), EDEADLK);
+	/* neither is a place of files */
+	for (int place = 0; place < 2; place++) {
+		struct stat st;
+		size_t length;
+		assert_true(opener_open(o, place, "app.sock") == -1 && errno == EPERM);
+		assert_true(opener_stat(o, place, ".", &st) == -1 && errno == EPERM);
+		assert_true(!opener_list(o, place, &length) && errno == EPERM);
+	}
+	opener_free(o);
+	for (size_t i = 0; i < COUNT(names); i++) close(listener[i]);
+}
+
 static struct opener *another(void) {
 	const char *name;
 	struct opener *o = opener_new();
-	assert_true(opener_add(o, directory, OPENER_PEMS, &name) == 0 && opener_start(o, true) == 0);
+	assert_true(opener_add(o, directory, OPENER_PEMS, &name) == 0 && opener_start(o, true, NULL) == 0);
 	return o;
 }
 
@@ -207,6 +270,7 @@ int main(void) {
 									   cmocka_unit_test(nothing_else_is),
 									   cmocka_unit_test(a_directory_is_listed_as_far_as_it_may_be_opened),
 									   cmocka_unit_test(stat_says_what_it_says),
+									   cmocka_unit_test(sockets_are_connected_to_where_that_was_named),
 									   cmocka_unit_test(a_disk_that_hangs_is_not_waited_for),
 									   cmocka_unit_test(one_ends_though_others_were_started_later)};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -182,7 +182,7 @@ def test_only_sockets_of_allowed_directories_are_connected_to(build):
         root = Root({"_redirects": f"{rules}/d http://unix:/run/app.sock 200\n".encode()})
         with Server(build, root, "--upstream", directory) as server:
             assert [server.get(path).status for path in ("/a", "/b", "/c", "/d")] == [502, 502, 502, 404]
-            eventually(lambda: any("nothing is passed on to /run/app.sock without --upstream /run" in line for line in server.errors))
+            eventually(lambda: any("nothing is passed on to /run/app.sock without --upstream unix:/run/app.sock" in line for line in server.errors))
         assert not upstream.requests
         root.remove()
 
