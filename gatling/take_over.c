@@ -1,47 +1,31 @@
-/* take_over.c - see take_over.h. Messages: the old process sends GREETING and the number of sockets, and with each
- * socket a byte for its kind (enum socket_kind). The new one sends READY, or FAILED and a text. The old one answers
- * CONFIRMED or LATE. End of file means that the other process has ended. All later versions have to understand this
- * protocol. */
+/* take_over.c - see take_over.h: the new process, and a thread of the old one, which greets each process that connects
+ * to PATH, and sends the sockets to one that answers. */
 #include "gatling/take_over.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <io.h> /* of libowfat: io_passfd(3) */
+#include <io.h> /* of libowfat: io_passfd(3), io_receivefd(3) */
+#include <openssl/rand.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
-#include "gatling/base/platform.h"
+#include "gatling/take_over_protocol.h"
 
-enum socket_kind { KIND_PLAIN = 'h', KIND_SECURE = 's', KIND_PATH = 'p', KIND_STATUS = 't' };
-enum reply { READY = 'r', FAILED = 'f', CONFIRMED = 'k', LATE = 'l' };
+#define NOT_GATLING "what answers there is not gatling"
 
-struct greeting {
-	char name[12];
-	uint32_t sockets;
-};
-#define GREETING "gatling 1\n"
-
-/* --- both --- */
+/* --- the new process --- */
 
 static int fail(const struct take_over *t, const char *reason) {
 	return notice_cannot("take over at", t->path, reason);
-}
-
-static void limit_wait(int fd, int seconds) {
-	const struct timeval limit = {.tv_sec = seconds};
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
-static bool send_all(int fd, const void *data, size_t length) {
-	return send(fd, data, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
 /* Receives a whole message. Returns false with errno; errno is 0 if the other process has ended. */
@@ -56,16 +40,6 @@ static bool receive_all(int fd, void *data, size_t length) {
 
 /* Returns whether, according to errno, the other process is there but did not send anything in time. */
 static bool timed_out(void) { return errno == EAGAIN || errno == EWOULDBLOCK; }
-
-static bool send_byte(int fd, char byte) { return send_all(fd, &byte, 1); }
-
-/* Returns whether the other process belongs to root, or to the user who started this one. */
-static bool is_trusted(const struct take_over *t, int channel) {
-	uid_t user;
-	return platform_peer_user(channel, &user) == 0 && (user == 0 || user == t->owner);
-}
-
-/* --- the new process --- */
 
 static void close_channel(struct take_over *t) {
 	if (t->channel != -1) close(t->channel);
@@ -86,7 +60,7 @@ static int find_old(struct take_over *t) {
 	if (address_of(t, &address) == -1) return -1;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1) return fail(t, strerror(errno));
-	limit_wait(fd, TAKE_OVER_ANSWER_S);
+	take_over_limit_wait(fd, TAKE_OVER_ANSWER_S);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof address) == -1) {
 		int error = errno;
 		close(fd);
@@ -94,7 +68,7 @@ static int find_old(struct take_over *t) {
 	}
 	t->channel = fd;
 	/* the socket may be in a directory where anybody can create one */
-	if (is_trusted(t, fd)) return 0;
+	if (take_over_trusts(fd, t->owner)) return 0;
 	close_channel(t);
 	return fail(t, "the process there belongs to another user");
 }
@@ -108,28 +82,65 @@ static int receive_socket(struct take_over *t, struct sockets *sockets) {
 		close(fd);
 		return fail(t, "a socket was not received");
 	}
-	if (kind == KIND_PATH) t->listener = fd;
-	else if (kind == KIND_STATUS) sockets->status = fd;
-	else if (sockets_add(sockets, fd, kind == KIND_SECURE, 0) == -1) return fail(t, strerror(errno));
+	switch (kind) {
+	case KIND_PATH: t->listener = fd; return 0;
+	case KIND_STATUS: sockets->status = fd; return 0;
+	case KIND_PLAIN:
+	case KIND_SECURE: return sockets_add(sockets, fd, kind == KIND_SECURE, 0) == -1 ? fail(t, strerror(errno)) : 0;
+	default: close(fd); return fail(t, "a socket of an unknown kind was received");
+	}
+}
+
+/* Gives up the channel because the process there did not say what was expected. Returns 0 if it is about to end, or -1
+ * after printing an error. */
+static int end_of_words(struct take_over *t, struct sockets *sockets) {
+	const bool silent = timed_out();
+	close_channel(t);
+	if (silent) return fail(t, "the process there does not answer; perhaps another one is just taking over");
+	sockets->patience = TAKE_OVER_PATIENCE;
 	return 0;
 }
 
+/* Answers a greeting, whose name has been received, and waits for the offer. Sets *count to the number of sockets, 0 if
+ * the process there is about to end. Returns 0, or -1 after printing an error. */
+static int answer(struct take_over *t, const struct take_over_name *name, struct sockets *sockets, uint32_t *count) {
+	struct take_over_answer a = {.greeting.name = *name};
+	struct take_over_offer offer;
+	if (RAND_bytes(a.nonce, sizeof a.nonce) != 1) return fail(t, "there are no random numbers");
+	if (!receive_all(t->channel, a.greeting.nonce, sizeof a.greeting.nonce) ||
+		!take_over_send(t->channel, &a, sizeof a) || !receive_all(t->channel, &offer, sizeof offer))
+		return end_of_words(t, sockets);
+	if (memcmp(offer.nonce, a.nonce, sizeof a.nonce) != 0) return fail(t, NOT_GATLING);
+	if (!offer.sockets) return fail(t, "another process is just taking over there");
+	*count = offer.sockets;
+	return 0;
+}
+
+/* Receives a greeting and what follows it before the sockets, as answer() does. */
+static int greet(struct take_over *t, struct sockets *sockets, uint32_t *count) {
+	struct take_over_name name;
+	char text[128];
+	if (!receive_all(t->channel, &name, sizeof name)) return end_of_words(t, sockets);
+	if (memcmp(name.name, TAKE_OVER_NAME_1, sizeof TAKE_OVER_NAME_1) == 0) {
+		*count = name.version;
+		return 0;
+	}
+	if (memcmp(name.name, TAKE_OVER_NAME, sizeof TAKE_OVER_NAME) != 0) return fail(t, NOT_GATLING);
+	if (name.version == TAKE_OVER_VERSION) return answer(t, &name, sockets, count);
+	snprintf(text, sizeof text, "it speaks version %u of the protocol, this one %d: stop it, then start this one",
+			 (unsigned)name.version, TAKE_OVER_VERSION);
+	return fail(t, text);
+}
+
 int take_over_begin(struct take_over *t, const char *path, struct sockets *sockets) {
-	struct greeting greeting;
+	uint32_t count = 0;
 	t->path = path;
 	t->owner = geteuid();
 	if (!path) return 0;
 	if (find_old(t) == -1) return -1;
 	if (t->channel == -1) return 0;
-	if (!receive_all(t->channel, &greeting, sizeof greeting)) {
-		bool silent = timed_out();
-		close_channel(t);
-		if (silent) return fail(t, "the process there does not answer; perhaps another one is just taking over");
-		sockets->patience = TAKE_OVER_PATIENCE; /* the old process is about to end */
-		return 0;
-	}
-	if (memcmp(greeting.name, GREETING, sizeof GREETING) != 0) return fail(t, "what answers there is not gatling");
-	for (uint32_t i = 0; i < greeting.sockets; i++)
+	if (greet(t, sockets, &count) == -1) return -1;
+	for (uint32_t i = 0; i < count; i++)
 		if (receive_socket(t, sockets) == -1) return -1;
 	return 0;
 }
@@ -156,72 +167,251 @@ int take_over_bind(struct take_over *t) {
 int take_over_finish(struct take_over *t) {
 	char reply = 0;
 	if (t->channel == -1) return 0;
-	(void)send_byte(t->channel, READY); /* if the old process has given up, it has sent LATE */
+	(void)take_over_send_byte(t->channel,
+							  TAKE_OVER_READY); /* if the old process has given up, it has sent TAKE_OVER_LATE */
 	bool answered = receive_all(t->channel, &reply, 1), silent = !answered && timed_out();
 	close_channel(t);
 	if (silent) return fail(t, "the process there does not answer any more");
-	return !answered || reply == CONFIRMED ? 0 : fail(t, "the process there has given up waiting for this one");
+	return !answered || reply == TAKE_OVER_CONFIRMED ? 0
+													 : fail(t, "the process there has given up waiting for this one");
 }
 
 void take_over_give_up(struct take_over *t) {
 	char why[TAKE_OVER_TEXT_MAX];
 	if (t->channel == -1) return;
 	notice_last(why, sizeof why);
-	if (send_byte(t->channel, FAILED)) (void)send_all(t->channel, why, strlen(why));
+	if (take_over_send_byte(t->channel, TAKE_OVER_FAILED)) (void)take_over_send(t->channel, why, strlen(why));
 	close_channel(t);
 }
 
-/* --- the old process --- */
+/* --- the old process: its channels --- */
 
-static bool send_socket(int channel, int fd, enum socket_kind kind) {
-	return io_passfd(channel, fd) == 0 && send_byte(channel, (char)kind);
+/* What is awaited of a process that has connected. */
+enum awaited {
+	AWAITS_ANSWER, /* to the greeting */
+	AWAITS_READY,  /* that it is ready; one process at a time */
+	AWAITS_REASON  /* why it is not */
+};
+
+struct channel {
+	int fd;
+	enum awaited awaited;
+	int64_t until_ms;
+	struct take_over_greeting greeting;
+	size_t received; /* bytes of what is awaited */
+	union {
+		struct take_over_answer answer;
+		char reason[TAKE_OVER_TEXT_MAX];
+	} is;
+};
+
+/* The channels, in the order of their connections. */
+struct channels {
+	struct take_over *take_over;
+	struct channel at[TAKE_OVER_CHANNELS];
+	unsigned count;
+};
+
+/* What has become of a channel. */
+enum outcome { GOES_ON, ENDED, TAKEN_OVER };
+
+static void drop(struct channels *c, unsigned i) {
+	close(c->at[i].fd);
+	c->count--;
+	memmove(&c->at[i], &c->at[i + 1], (c->count - i) * sizeof c->at[0]);
 }
 
-/* Sends the greeting and the sockets. Returns how many listening sockets there are; 0: this process is about to end. */
-static unsigned send_sockets(struct take_over *t, int channel) {
+/* --- the old process: one channel --- */
+
+static enum outcome go_on(const char *why) {
+	notice_line(LEVEL_WARNING, "a new process cannot take over, so this one goes on: %s", why);
+	return ENDED;
+}
+
+/* Refuses a process that has not answered as a successor does. */
+static enum outcome refuse(const struct take_over *t) {
+	static notice_time next;
+	if (notice_due(&next))
+		notice_line(
+			LEVEL_WARNING,
+			"a process that has connected to %s gets no sockets, since it did not answer the greeting; an older "
+			"gatling cannot take over from this one: stop this one, then start that one",
+			t->path);
+	return ENDED;
+}
+
+static bool send_socket(int fd, int socket, enum take_over_kind kind) {
+	return io_passfd(fd, socket) == 0 && take_over_send_byte(fd, (char)kind);
+}
+
+/* Sends the offer and the sockets. Returns false if there are none, since this process is about to end, or if that has
+ * failed or takes too long. */
+static bool send_sockets(struct take_over *t, const struct channel *c) {
+	const int64_t until_ms = clock_ms() + TAKE_OVER_ANSWER_S * INT64_C(1000);
 	pthread_mutex_lock(&t->mutex);
 	const unsigned count = t->sockets->count;
-	const struct greeting greeting = {.name = GREETING, .sockets = count + 1 + (t->sockets->status != 0)};
-	bool sent = count && send_all(channel, &greeting, sizeof greeting) && send_socket(channel, t->listener, KIND_PATH);
+	struct take_over_offer offer = {.sockets = count + 1 + (t->sockets->status != 0)};
+	memcpy(offer.nonce, c->is.answer.nonce, sizeof offer.nonce);
+	bool sent = count && take_over_send(c->fd, &offer, sizeof offer) && send_socket(c->fd, t->listener, KIND_PATH);
 	for (unsigned i = 0; sent && i < count; i++)
-		sent = send_socket(channel, t->sockets->at[i].fd, t->sockets->at[i].secure ? KIND_SECURE : KIND_PLAIN);
-	if (sent && t->sockets->status) (void)send_socket(channel, t->sockets->status, KIND_STATUS);
+		sent = send_socket(c->fd, t->sockets->at[i].fd, t->sockets->at[i].secure ? KIND_SECURE : KIND_PLAIN) &&
+			   clock_ms() < until_ms;
+	if (sent && t->sockets->status) sent = send_socket(c->fd, t->sockets->status, KIND_STATUS);
 	pthread_mutex_unlock(&t->mutex);
-	return count;
+	return sent;
 }
 
-/* Sends the sockets, and waits for the new process. Returns whether it has taken over. */
-static bool hand_over(struct take_over *t, int channel) {
-	char reply = 0, text[TAKE_OVER_TEXT_MAX] = "";
-	if (!send_sockets(t, channel)) return false;
-	limit_wait(channel, TAKE_OVER_START_S);
-	if (receive_all(channel, &reply, 1) && reply == READY) return send_byte(channel, CONFIRMED);
-	if (reply == FAILED) {
-		ssize_t n = recv(channel, text, sizeof text - 1, MSG_WAITALL);
-		text[n > 0 ? n : 0] = '\0';
-	} else if (timed_out()) {
-		(void)send_byte(channel, LATE);
-		snprintf(text, sizeof text, "not ready after %d seconds", TAKE_OVER_START_S);
+/* Waits for something for some seconds. */
+static enum outcome wait_for(struct channel *c, enum awaited awaited, int seconds) {
+	c->awaited = awaited;
+	c->received = 0;
+	c->until_ms = clock_ms() + seconds * INT64_C(1000);
+	return GOES_ON;
+}
+
+/* Handles an answer that is complete. */
+static enum outcome hand_over(struct channels *all, struct channel *c) {
+	struct take_over_offer busy = {.sockets = 0};
+	for (unsigned i = 0; i < all->count; i++) {
+		if (all->at[i].awaited != AWAITS_READY) continue;
+		memcpy(busy.nonce, c->is.answer.nonce, sizeof busy.nonce);
+		(void)take_over_send(c->fd, &busy, sizeof busy);
+		return ENDED;
 	}
-	notice_line(LEVEL_WARNING, "a new process cannot take over, so this one goes on: %s",
-				*text ? text : "it has ended without a word");
+	return send_sockets(all->take_over, c) ? wait_for(c, AWAITS_READY, TAKE_OVER_START_S) : ENDED;
+}
+
+/* Receives what has come of length bytes. Returns how many have come in all, or -1 if there will be no more. */
+static ssize_t receive(struct channel *c, size_t length) {
+	ssize_t n = recv(c->fd, (char *)&c->is + c->received, length - c->received, MSG_DONTWAIT);
+	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return -1;
+	if (n > 0) c->received += (size_t)n;
+	return (ssize_t)c->received;
+}
+
+/* An answer is refused at its first wrong byte. */
+static enum outcome read_answer(struct channels *all, struct channel *c) {
+	const struct take_over_answer *answer = &c->is.answer;
+	const ssize_t n = receive(c, sizeof *answer);
+	const size_t known = c->received < sizeof c->greeting ? c->received : sizeof c->greeting;
+	if (n == -1 || memcmp(&answer->greeting, &c->greeting, known) != 0) return refuse(all->take_over);
+	return (size_t)n == sizeof *answer ? hand_over(all, c) : GOES_ON;
+}
+
+static enum outcome read_reply(struct channel *c) {
+	const ssize_t n = receive(c, 1);
+	const char reply = n == 1 ? c->is.reason[0] : '\0';
+	if (n == 0) return GOES_ON;
+	if (reply == TAKE_OVER_READY && take_over_send_byte(c->fd, TAKE_OVER_CONFIRMED)) return TAKEN_OVER;
+	if (reply == TAKE_OVER_FAILED) return wait_for(c, AWAITS_REASON, TAKE_OVER_GREETING_S);
+	return go_on("it has ended without a word");
+}
+
+static enum outcome tell_reason(struct channel *c) {
+	c->is.reason[c->received] = '\0';
+	return go_on(c->received ? c->is.reason : "it does not say why");
+}
+
+static enum outcome read_reason(struct channel *c) {
+	const ssize_t n = receive(c, sizeof c->is.reason - 1);
+	return n == -1 || n == sizeof c->is.reason - 1 ? tell_reason(c) : GOES_ON;
+}
+
+static enum outcome readable(struct channels *all, struct channel *c) {
+	switch (c->awaited) {
+	case AWAITS_ANSWER: return read_answer(all, c);
+	case AWAITS_READY: return read_reply(c);
+	case AWAITS_REASON: return read_reason(c);
+	default: return ENDED;
+	}
+}
+
+static enum outcome expire(const struct channels *all, struct channel *c) {
+	char text[64];
+	if (c->awaited == AWAITS_ANSWER) return refuse(all->take_over);
+	if (c->awaited == AWAITS_REASON) return tell_reason(c);
+	(void)take_over_send_byte(c->fd, TAKE_OVER_LATE);
+	snprintf(text, sizeof text, "not ready after %d seconds", TAKE_OVER_START_S);
+	return go_on(text);
+}
+
+/* --- the old process: all of them --- */
+
+/* Waits until there may be descriptors or memory again. */
+static void pause_briefly(void) {
+	const struct timespec pause = {.tv_nsec = 100000000};
+	nanosleep(&pause, NULL);
+}
+
+static bool has_sockets(struct take_over *t) {
+	pthread_mutex_lock(&t->mutex);
+	const bool has = t->sockets->count;
+	pthread_mutex_unlock(&t->mutex);
+	return has;
+}
+
+/* Makes room for a channel: the oldest that does not take over gives way, so that those that say nothing keep none out
+ * that does. */
+static void make_room(struct channels *all) {
+	unsigned i = 0;
+	if (all->count < TAKE_OVER_CHANNELS) return;
+	while (all->at[i].awaited == AWAITS_READY) i++; /* only one is in it */
+	(void)refuse(all->take_over);
+	drop(all, i);
+}
+
+/* Accepts a process, and greets it if it is trusted. */
+static void accept_one(struct channels *all) {
+	struct channel c = {.fd = accept(all->take_over->listener, NULL, NULL)};
+	if (c.fd == -1) {
+		if (errno != EAGAIN && errno != EWOULDBLOCK) pause_briefly();
+		return;
+	}
+	c.greeting.name = (struct take_over_name){.name = TAKE_OVER_NAME, .version = TAKE_OVER_VERSION};
+	take_over_limit_wait(c.fd, TAKE_OVER_GREETING_S);
+	(void)fcntl(c.fd, F_SETFD, FD_CLOEXEC);
+	if (!take_over_trusts(c.fd, all->take_over->owner) || !has_sockets(all->take_over) ||
+		RAND_bytes(c.greeting.nonce, sizeof c.greeting.nonce) != 1 ||
+		!take_over_send(c.fd, &c.greeting, sizeof c.greeting)) {
+		close(c.fd);
+		return;
+	}
+	(void)wait_for(&c, AWAITS_ANSWER, TAKE_OVER_GREETING_S);
+	make_room(all);
+	all->at[all->count++] = c;
+}
+
+/* Waits for the next event. Returns whether a process has taken over. */
+static bool wait_once(struct channels *all) {
+	struct pollfd p[TAKE_OVER_CHANNELS + 1];
+	int64_t now_ms = clock_ms(), until_ms = INT64_MAX;
+	const unsigned count = all->count;
+	p[count] = (struct pollfd){.fd = all->take_over->listener, .events = POLLIN};
+	for (unsigned i = 0; i < count; i++) {
+		p[i] = (struct pollfd){.fd = all->at[i].fd, .events = POLLIN};
+		if (all->at[i].until_ms < until_ms) until_ms = all->at[i].until_ms;
+	}
+	const int64_t wait_ms = until_ms > now_ms ? until_ms - now_ms : 0;
+	if (poll(p, count + 1, count ? (int)wait_ms : -1) == -1) {
+		pause_briefly();
+		return false;
+	}
+	now_ms = clock_ms();
+	for (unsigned i = count; i-- > 0;) {
+		struct channel *c = &all->at[i];
+		enum outcome outcome = now_ms >= c->until_ms ? expire(all, c) : p[i].revents ? readable(all, c) : GOES_ON;
+		if (outcome == TAKEN_OVER) return true;
+		if (outcome == ENDED) drop(all, i);
+	}
+	if (p[count].revents) accept_one(all);
 	return false;
 }
 
 static void *wait_for_successors(void *argument) {
 	struct take_over *t = argument;
-	bool happened = false;
-	while (!happened) {
-		int channel = accept(t->listener, NULL, NULL);
-		if (channel == -1) {
-			const struct timespec pause = {.tv_nsec = 100000000}; /* there are no free descriptors */
-			nanosleep(&pause, NULL);
-			continue;
-		}
-		limit_wait(channel, TAKE_OVER_ANSWER_S);
-		happened = is_trusted(t, channel) && hand_over(t, channel);
-		close(channel);
-	}
+	struct channels all = {.take_over = t};
+	while (!wait_once(&all)) continue;
+	while (all.count) drop(&all, all.count - 1);
 	close(t->listener);
 	atomic_store(&t->happened, true);
 	pthread_kill(t->main_thread, SIGUSR2);
@@ -234,7 +424,9 @@ int take_over_offer(struct take_over *t, struct sockets *sockets) {
 	t->sockets = sockets;
 	t->main_thread = pthread_self();
 	pthread_mutex_init(&t->mutex, NULL);
-	int error = pthread_create(&thread, NULL, wait_for_successors, t);
+	const int flags = fcntl(t->listener, F_GETFL);
+	int error = flags == -1 || fcntl(t->listener, F_SETFL, flags | O_NONBLOCK) == -1 ? errno : 0;
+	if (!error) error = pthread_create(&thread, NULL, wait_for_successors, t);
 	if (error) return notice_cannot("start", "the thread of --take-over", strerror(error));
 	pthread_detach(thread);
 	return 0;

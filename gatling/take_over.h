@@ -2,8 +2,8 @@
  * connection is lost (--take-over PATH):
  *
  *   1. The new process connects to the unix socket PATH. If nobody listens there, it starts as usual, and binds PATH.
- *   2. The old one checks that the new one belongs to root, or to the user who started the old one, and sends its
- *      sockets, also that of PATH.
+ *   2. The old one checks that the new one belongs to root, or to the user who started the old one, and greets it. When
+ *      the new one has answered (take_over_protocol.h), the old one sends its sockets, also that of PATH.
  *   3. The new one gets ready to serve, and reports that it is, or why it cannot.
  *   4. The old one confirms that, stops accepting, and ends when its connections have ended. The new one begins.
  *
@@ -19,8 +19,11 @@
 #include "gatling/sockets.h"
 
 enum {
-	TAKE_OVER_ANSWER_S = 10,  /* seconds in which either process answers, if it need not wait for anything */
-	TAKE_OVER_START_S = 300,  /* seconds in which the new one gets ready */
+	TAKE_OVER_CHANNELS = 8,   /* processes that are connected to PATH at a time */
+	TAKE_OVER_GREETING_S = 5, /* seconds in which the new process answers the greeting */
+	TAKE_OVER_ANSWER_S =
+		10, /* seconds for which the new one waits for the old one, and in which it takes the sockets */
+	TAKE_OVER_START_S = 300,  /* seconds in which the new one gets ready, once it has answered the greeting */
 	TAKE_OVER_PATIENCE = 100, /* tries to bind an address that the ending process still uses for a moment */
 	TAKE_OVER_TEXT_MAX = 512  /* bytes of the reason why the new one cannot serve */
 };

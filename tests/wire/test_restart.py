@@ -18,7 +18,10 @@ from http2 import GOAWAY, Http2
 
 TCP_NOTSENT_LOWAT = 25  # tcp(7); Python 3.11 lacks it
 GET = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
-GREETING = struct.Struct("12sI")
+GREETING_1 = struct.Struct("12sI")  # of version 1: name, sockets
+GREETING = struct.Struct("12sI16s")  # name, version, nonce
+OFFER = struct.Struct("16sI")  # the other's nonce, sockets
+NONCE = bytes(range(16))
 
 
 # --- an end with a delay ---
@@ -274,13 +277,142 @@ def test_one_that_cannot_serve_leaves_the_old_one_in_place_and_both_say_why(buil
             old.wait()
 
 
+class Successor:
+    """A process that connects to the old one, is greeted, and says what a test tells it to."""
+
+    def __init__(self, old):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(TIMEOUT)
+        self.socket.connect(str(old.path))
+        self.greeting = self.socket.recv(GREETING.size, socket.MSG_WAITALL)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def answer(self):
+        """Answers the greeting. Returns the number of sockets that are offered."""
+        self.socket.sendall(self.greeting + NONCE)
+        nonce, count = OFFER.unpack(self.socket.recv(OFFER.size, socket.MSG_WAITALL))
+        assert nonce == NONCE
+        return count
+
+    def is_refused(self):
+        """Returns whether the old one ends the connection without another byte."""
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+def warned(old, text):
+    return eventually(lambda: any(text in line for line in old.errors))
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize(
+    "said",
+    [
+        lambda greeting: b"rGET /a HTTP/1.1\r\nHost: a\r\n\r\n",
+        lambda greeting: b"r",
+        lambda greeting: b"f" + 100 * b"x",
+        lambda greeting: greeting[:12] + b"\3" + greeting[13:] + NONCE,
+        lambda greeting: greeting[:16] + NONCE + NONCE,
+        lambda greeting: greeting[:31] + bytes([greeting[31] ^ 1]) + NONCE,
+    ],
+    ids=["request", "ready", "failed", "version", "nonce", "last octet"],
+)
+def test_what_does_not_answer_the_greeting_gets_no_socket(build, root, place, said):
+    with first(build, root, place, "-j", "1") as old:
+        with Successor(old) as s:
+            name, version, nonce = GREETING.unpack(s.greeting)
+            assert (name, version) == (b"gatling\n\0\0\0\0", 2) and nonce != bytes(16)
+            s.socket.sendall(said(s.greeting))
+            assert s.is_refused()
+        assert warned(old, "gets no sockets, since it did not answer the greeting")
+        assert old.get("/a.txt").status == 200
+        with take_over(build, old):
+            old.wait()
+
+
+@pytest.mark.clear
+def test_each_greeting_has_another_nonce(build, root, place):
+    with first(build, root, place, "-j", "1") as old, Successor(old) as one, Successor(old) as other:
+        assert one.greeting[16:] != other.greeting[16:]
+        one.socket.sendall(other.greeting + NONCE)
+        assert one.is_refused()
+
+
+@pytest.mark.clear
+def test_one_that_says_nothing_has_five_seconds_and_keeps_nobody_out(build, root, place):
+    with first(build, root, place, "-j", "1") as old:
+        begun = time.monotonic()
+        with Successor(old) as silent, Successor(old) as slow:
+            slow.socket.sendall(slow.greeting[:20])
+            assert silent.is_refused() and slow.is_refused()
+            assert 4.5 < time.monotonic() - begun < 10
+        with contextlib.ExitStack() as stack:
+            for _ in range(6):
+                stack.enter_context(Successor(old))
+            begun = time.monotonic()
+            with take_over(build, old):
+                old.wait()
+            assert time.monotonic() - begun < 4
+
+
+@pytest.mark.clear
+def test_the_oldest_that_says_nothing_gives_way(build, root, place):
+    with first(build, root, place, "-j", "1") as old, contextlib.ExitStack() as stack:
+        starts = stack.enter_context(Successor(old))
+        assert starts.answer() == 2
+        silent = [stack.enter_context(Successor(old)) for _ in range(7)]  # the most, with the first one
+        begun = time.monotonic()
+        last = stack.enter_context(Successor(old))
+        assert silent[0].is_refused()
+        assert time.monotonic() - begun < 4
+        assert last.answer() == 0  # another one is starting
+        for s in silent[1:]:
+            s.socket.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                s.socket.recv(1)
+        assert old.get("/a.txt").status == 200
+
+
+@pytest.mark.clear
+def test_while_one_gets_ready_another_is_told_so_at_once(build, root, place):
+    with first(build, root, place, "-j", "1") as old, Successor(old) as s:
+        assert s.answer() == 2
+        begun = time.monotonic()
+        assert "another process is just taking over" in failed(build, old)
+        assert time.monotonic() - begun < 8
+        s.socket.sendall(b"fwith a reason")
+        s.socket.shutdown(socket.SHUT_WR)
+        assert warned(old, "cannot take over, so this one goes on: with a reason")
+        with take_over(build, old):
+            old.wait()
+
+
+@pytest.mark.clear
+def test_a_successor_of_version_1_gets_no_socket_and_both_say_why(build, root, place):
+    """It reads 16 bytes, finds another name in them than it knows, and says that what answers is not
+    gatling."""
+    with first(build, root, place, "-j", "1") as old:
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(TIMEOUT)
+            s.connect(str(old.path))
+            name, _ = GREETING_1.unpack(s.recv(GREETING_1.size, socket.MSG_WAITALL))
+            assert not name.startswith(b"gatling 1\n\0")
+        assert warned(old, "an older gatling cannot take over from this one: stop this one, then start that one")
+        assert old.get("/a.txt").status == 200
+
+
 @pytest.mark.clear
 def test_one_that_ends_while_it_starts_leaves_the_old_one_in_place(build, root, place):
     with first(build, root, place, "-j", "1") as old:
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(str(old.path))
-            name, count = GREETING.unpack(s.recv(GREETING.size, socket.MSG_WAITALL))
-            assert name.startswith(b"gatling 1\n") and count == 2
+        with Successor(old) as s:
+            assert s.answer() == 2
         eventually(lambda: any("it has ended without a word" in line for line in old.errors))
         assert old.get("/a.txt").status == 200
 
@@ -352,7 +484,10 @@ def test_a_failed_start_with_more_workers_takes_no_connection(build, root, place
         assert client.done and client.failures == []
 
 
-def test_a_successor_that_comes_too_late_does_not_serve(build, root, place):
+@contextlib.contextmanager
+def predecessor(place, talk):
+    """Runs talk(channel, send_sockets) with the first process that connects. Yields the port of its
+    listening socket, which send_sockets() sends with that of the path."""
     with socket.socket(socket.AF_UNIX) as s, socket.socket() as shared:
         shared.bind(("127.0.0.1", 0))
         shared.listen()
@@ -364,19 +499,87 @@ def test_a_successor_that_comes_too_late_does_not_serve(build, root, place):
 
         def be_old():
             channel = s.accept()[0]
-            channel.sendall(GREETING.pack(b"gatling 1\n", 2))
-            for fd, kind in ((s.fileno(), b"p"), (shared.fileno(), b"h")):
-                socket.send_fds(channel, [b"x"], [fd])
-                channel.sendall(kind)
-            channel.sendall(b"l")
-            channel.close()
+
+            def send_sockets(kinds=b"ph"):
+                for fd, kind in zip((s.fileno(), shared.fileno()), kinds):
+                    socket.send_fds(channel, [b"x"], [fd])
+                    channel.sendall(bytes([kind]))
+
+            with channel:
+                talk(channel, send_sockets)
 
         old = threading.Thread(target=be_old)
         old.start()
-        command = [runnable(build), "-c", root.path, "-i", "127.0.0.1", "-p", str(shared.getsockname()[1]), "--take-over", place / "socket"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+        yield shared.getsockname()[1]
         old.join()
-    assert done.returncode == 1 and "has given up waiting" in done.stderr and "serving" not in done.stderr
+
+
+def be_version_1(channel, send_sockets):
+    channel.sendall(GREETING_1.pack(b"gatling 1\n", 2))
+    send_sockets()
+
+
+def be_version_2(channel, send_sockets, nonce=None, kinds=b"ph"):
+    greeting = GREETING.pack(b"gatling\n", 2, NONCE)
+    channel.sendall(greeting)
+    answer = channel.recv(GREETING.size + 16, socket.MSG_WAITALL)
+    assert answer[: GREETING.size] == greeting
+    channel.sendall(OFFER.pack(nonce or answer[GREETING.size :], 2))
+    send_sockets(kinds)
+
+
+def successor_of(build, root, place, port):
+    """Runs a successor that cannot take over. Returns what it says."""
+    command = [runnable(build), "-c", root.path, "-i", "127.0.0.1", "-p", str(port), "--take-over", place / "socket"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 1 and "serving" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("be_old", [be_version_1, be_version_2])
+def test_a_successor_that_comes_too_late_does_not_serve(build, root, place, be_old):
+    def talk(channel, send_sockets):
+        be_old(channel, send_sockets)
+        channel.sendall(b"l")
+
+    with predecessor(place, talk) as port:
+        assert "has given up waiting" in successor_of(build, root, place, port)
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize("be_old", [be_version_1, be_version_2])
+def test_a_predecessor_of_either_version_is_taken_over(build, root, place, be_old):
+    heard = []
+
+    def talk(channel, send_sockets):
+        be_old(channel, send_sockets)
+        heard.append(channel.recv(1))
+        channel.sendall(b"k")
+
+    with predecessor(place, talk) as port:
+        with Server(build, root, "--take-over", place / "socket", address=("-i", "127.0.0.1", "-p", str(port))) as new:
+            assert heard == [b"r"] and new.plain_port == port and new.get("/a.txt").status == 200
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize(
+    "talk,says",
+    [
+        (lambda channel, _: channel.sendall(GREETING.pack(b"gatling\n", 3, NONCE)), "it speaks version 3 of the protocol, this one 2: stop it, then start this one"),
+        (lambda channel, send: be_version_2(channel, send, nonce=NONCE), "what answers there is not gatling"),
+        (lambda channel, send: be_version_2(channel, send, kinds=b"px"), "a socket of an unknown kind was received"),
+    ],
+    ids=["version", "nonce", "kind"],
+)
+def test_a_predecessor_that_says_something_else_is_not_taken_over(build, root, place, talk, says):
+    def talk_and_wait(channel, send_sockets):
+        with contextlib.suppress(OSError):
+            talk(channel, send_sockets)
+            while channel.recv(100):
+                pass
+
+    with predecessor(place, talk_and_wait) as port:
+        assert says in successor_of(build, root, place, port)
 
 
 @pytest.mark.clear
