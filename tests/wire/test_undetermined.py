@@ -121,3 +121,15 @@ def test_a_password_that_is_no_file_admits_nobody(build, target):
         assert server.get(f"/loop/{PATH}").status == 403
         assert server.get("/circle/x").status == 403
         assert not up.requests
+
+
+@pytest.mark.parametrize("rule", ["/*.php fcgi://{up}", "/run/* fcgi://{up}/private/:splat 200"])
+def test_a_script_that_cannot_be_seen_is_neither_run_nor_sent_and_no_other_rule_answers(plain, root, rule):
+    path, name = "/private/app.php" if rule.startswith("/*") else "/run/app.php", "private/app.php"
+    tracer = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", name, "-e", "trace=newfstatat", "-e", "inject=newfstatat:error=EIO"]
+    with Upstream(environment, link=FcgiLink) as up:
+        root.write(name, b"<?php")
+        root.write("_redirects", f"{rule.format(up=up.address)}\n/* /index.html 200".encode())
+        with Server(plain, root, "-j", "1", "--upstream", up.allowed, tracer=tracer) as server:
+            assert server.get(path).status == 503
+            assert not up.requests

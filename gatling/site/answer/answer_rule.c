@@ -56,8 +56,8 @@ static void answer_upstream(struct decision *d, const struct redirect *rule, boo
 	if (!status && rule->upstream->protocol != UPSTREAM_HTTP) {
 		if (d->request->websocket) status = 501;
 		else if (d->request->framing == BODY_CHUNKED && rule->upstream->protocol == UPSTREAM_SCGI) status = 411;
-		else if (!script_find(d->context, d->site, rule, decision_slashed_path(d), &script)) status = 404;
-		else if (script.is_file && !rule->script && !admitted_to_script(d, script.name)) return;
+		else status = script_find(d->context, d->site, rule, decision_slashed_path(d), &script);
+		if (!status && script.is_file && !rule->script && !admitted_to_script(d, script.name)) return;
 	}
 	if (status) {
 		answer_error(d, status);
@@ -93,10 +93,10 @@ static void answer_rule(struct decision *d, const struct redirect *rule, bool fo
 		answer_error(d, rule->status == 200 ? response_status_of(error) : rule->status);
 }
 
-/* For struct redirect_request: is_file() and reach(). */
-static bool is_file(const void *decision, struct slice path) {
+/* For struct redirect_request: find_file() and reach(). */
+static int find_file(const void *decision, struct slice path) {
 	const struct decision *d = decision;
-	return script_is_file(d->context, d->site, path);
+	return script_look(d->context, d->site, path);
 }
 
 static struct slice reach(const void *decision, struct slice path) {
@@ -109,7 +109,7 @@ bool answer_by_rule(struct decision *d, bool forced) {
 	struct redirect_request request = {.host = d->host,
 									   .path = decision_slashed_path(d),
 									   .query = d->request->query,
-									   .is_file = is_file,
+									   .find_file = find_file,
 									   .reach = reach,
 									   .context = d};
 	if (!redirect_rules_match(d->site->redirects, &request, forced, decision_location(), &rule)) return false;

@@ -1,17 +1,20 @@
 /* script.c - see script.h. */
 #include "gatling/site/answer/script.h"
 
+#include <errno.h>
+
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/http/path.h"
 
-bool script_is_file(const struct site_context *c, const struct site *site, struct slice path) {
+int script_look(const struct site_context *c, const struct site *site, struct slice path) {
 	char name[SITE_PREFIX_MAX + TARGET_MAX + 1];
 	struct stat st;
 	slice_drop(&path, 1);
-	if (!path.length || path.length > TARGET_MAX || site_hides(site, path)) return false;
+	if (!path.length || path.length > TARGET_MAX || site_hides(site, path)) return ENOENT;
 	*text_copy(text_copy(name, site->prefix), path) = '\0';
-	return names_stat(c->names, &c->docroot, name, &st) == 0 && S_ISREG(st.st_mode);
+	if (names_stat(c->names, &c->docroot, name, &st) == 0) return S_ISREG(st.st_mode) ? 0 : ENOENT;
+	return docroot_error_is_temporary(errno) ? errno : ENOENT;
 }
 
 bool script_is_named(struct slice path) {
@@ -35,14 +38,18 @@ struct slice script_reach(const struct site_context *c, const struct site *site,
 	return slice_first(path, reach);
 }
 
-/* Returns the length of the first part of a path that is a file, or 0. */
-static size_t find_file(const struct site_context *c, const struct site *site, struct slice path) {
+/* Finds the length of the first part of a path that is a file, or 0. Returns false if that is unknown for now. */
+static bool find_file(const struct site_context *c, const struct site *site, struct slice path, size_t *length) {
 	const struct slice reach = script_reach(c, site, path);
+	*length = 0;
 	for (size_t at = 2; at <= reach.length; at++) {
 		if (at < path.length && path.at[at] != '/') continue;
-		if (script_is_file(c, site, slice_first(path, at))) return at;
+		const int error = script_look(c, site, slice_first(path, at));
+		if (error == ENOENT) continue;
+		if (!error) *length = at;
+		return !error;
 	}
-	return 0;
+	return true;
 }
 
 /* Decodes a path, and puts a '/' in front of it. Returns false if it is not valid. */
@@ -64,17 +71,17 @@ static bool may_run(const struct redirect *rule, struct slice file) {
 		   (fixed.length == file.length || fixed.at[file.length] == '/');
 }
 
-bool script_find(const struct site_context *c, const struct site *site, const struct redirect *rule, struct slice path,
-				 struct upstream_script *script) {
+int script_find(const struct site_context *c, const struct site *site, const struct redirect *rule, struct slice path,
+				struct upstream_script *script) {
 	/* path is copied: it is not valid after answer() */
 	char *const root = WORKSPACE(SCRIPT_ROOT_MAX), *const own = WORKSPACE(1 + TARGET_MAX),
 				*const decoded = WORKSPACE(1 + TARGET_MAX + 1);
 	const bool fcgi = rule->upstream->protocol == UPSTREAM_FCGI;
-	if (strlen(c->directory) + 1 + site->prefix.length > SCRIPT_ROOT_MAX) return false;
+	if (strlen(c->directory) + 1 + site->prefix.length > SCRIPT_ROOT_MAX) return 404;
 	char *end = text_copy_string(root, c->directory);
 	if (site->prefix.length)
 		end = text_copy(text_copy(end, SLICE("/")), slice_first(site->prefix, site->prefix.length - 1));
-	if (path.length > 1 + TARGET_MAX) return false;
+	if (path.length > 1 + TARGET_MAX) return 404;
 	(void)text_copy(own, path);
 	path.at = own;
 	*script = (struct upstream_script){.root = {.at = root, .length = (size_t)(end - root)}};
@@ -83,18 +90,19 @@ bool script_find(const struct site_context *c, const struct site *site, const st
 		script->is_file = true;
 		script->name = slice_first(path, rule->script);
 		script->info = slice_rest(path, rule->script);
-		return true;
+		return 0;
 	}
 	struct slice info = path, target = slice_first(rule->target, slice_until(rule->target, '?'));
 	if (!rule->own_path) {
-		if (!decode(target, decoded, &info) || site_hides(site, slice_rest(info, 1))) return false;
+		if (!decode(target, decoded, &info) || site_hides(site, slice_rest(info, 1))) return 404;
 	}
-	const size_t file = fcgi ? find_file(c, site, info) : 0;
-	if (file && !may_run(rule, slice_first(info, file))) return false;
+	size_t file = 0;
+	if (fcgi && !find_file(c, site, info, &file)) return 503;
+	if (file && !may_run(rule, slice_first(info, file))) return 404;
 	script->is_file = file;
 	script->info = slice_rest(info, file);
 	if (file) script->name = slice_first(info, file);
 	else if (slice_ends(path, info)) script->name = slice_first(path, path.length - info.length);
 	else if (slice_equal(info, SLICE("/"))) script->name = path; /* "/wiki", of "/wiki/(star)" */
-	return true;
+	return 0;
 }

@@ -6,8 +6,9 @@
 #include "gatling/site/site_context.h"
 #include "gatling/upstream/upstream_head.h"
 
-/* Returns whether the site has a regular file at a path (decoded, with a leading '/') that is not hidden. */
-bool script_is_file(const struct site_context *context, const struct site *site, struct slice path);
+/* Returns 0 if the site has a regular file at a path (decoded, with a leading '/') that is not hidden, ENOENT if it has
+ * none, or an errno if that is unknown for now. */
+int script_look(const struct site_context *context, const struct site *site, struct slice path);
 
 /* Returns the first part of a path, as above, at which there may be files; below it there certainly are none. */
 struct slice script_reach(const struct site_context *context, const struct site *site, struct slice path);
@@ -23,9 +24,9 @@ bool script_is_named(struct slice path);
  * first part of the target that is a file is the script, and the rest is PATH_INFO. If a client has chosen that file,
  * it may be run only if script_is_named(), or with the extension that the target has. Without a file all of the target
  * is PATH_INFO, and SCRIPT_NAME is what precedes that in the path of the request: "/wiki" for "/wiki/(star)
- * scgi://HOST/:splat". *script is valid until the next call. Returns false if the target is not a path, or a hidden
- * one, or a file that may not be run. */
-bool script_find(const struct site_context *context, const struct site *site, const struct redirect *rule,
-				 struct slice path, struct upstream_script *script);
+ * scgi://HOST/:splat". *script is valid until the next call. Returns 0, or the status to answer: 404 if the target is
+ * not a path, or a hidden one, or a file that may not be run; 503 if it is unknown for now whether it is a file. */
+int script_find(const struct site_context *context, const struct site *site, const struct redirect *rule,
+				struct slice path, struct upstream_script *script);
 
 #endif

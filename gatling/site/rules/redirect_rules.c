@@ -2,6 +2,7 @@
  * (redirect_target.h). */
 #include "gatling/site/rules/redirect_rules.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "gatling/base/owfat.h"
@@ -134,13 +135,14 @@ static enum redirect_filled fill_in(const struct redirect_match *match, const st
 	return redirect_target_fill(&filling, buffer, target);
 }
 
-/* Returns how many bytes of the path, within `reach`, name a script that the rule is for, or 0. Not inline, to keep the
- * stack of the caller small. */
-__attribute__((noinline)) static size_t find_script(const struct redirect_rules *r, const struct redirect_rule *rule,
-													const struct redirect_request *q, struct slice reach,
-													size_t *work) {
+/* Finds how many bytes of the path, within `reach`, name a script that the rule is for, or 0. Returns false if that is
+ * unknown. Not inline, to keep the stack of the caller small. */
+__attribute__((noinline)) static bool find_script(const struct redirect_rules *r, const struct redirect_rule *rule,
+												  const struct redirect_request *q, struct slice reach, size_t *work,
+												  size_t *script) {
 	struct pattern_subject subject;
 	struct pattern_captures captures;
+	*script = 0;
 	for (size_t at = 2; at <= reach.length && *work <= REQUEST_WORK_MAX; at++) {
 		if (at < q->path.length && q->path.at[at] != '/') continue;
 		struct slice part = slice_first(q->path, at);
@@ -149,9 +151,12 @@ __attribute__((noinline)) static size_t find_script(const struct redirect_rules 
 		*work += part.length + subject.work;
 		if (!matches) continue;
 		*work += WORK_FILE;
-		if (q->is_file && q->is_file(q->context, part)) return at;
+		const int error = q->find_file ? q->find_file(q->context, part) : ENOENT;
+		if (error == ENOENT) continue;
+		if (!error) *script = at;
+		return !error;
 	}
-	return 0;
+	return true;
 }
 
 /* Returns whether a path has the extension of scripts, which are run and never sent. */
@@ -209,7 +214,8 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		if (forced_only && !rule->forced && !is_source(rule, request->path)) continue;
 		if (!rule->scripts && !pattern_may_match(&rule->pattern, &subject)) continue;
 		match.rule = rule;
-		result->script = rule->scripts ? find_script(r, rule, request, reach, &subject.work) : 0;
+		result->script = 0;
+		if (rule->scripts && !find_script(r, rule, request, reach, &subject.work, &result->script)) break;
 		if (rule->scripts ? !result->script : !pattern_match_parts(&rule->pattern, &subject, &match.captures)) continue;
 		if (rule->parameters && !noted) noted = parameters_note(request->query);
 		if (!may_match_parameters(rule, noted)) continue;
@@ -228,7 +234,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->extension = rule->extension;
 		return true;
 	}
-	/* a rule that was not compared, or whose target does not fit, may protect something */
+	/* a rule that was not compared, or whose script or target is not known, may protect something */
 	const bool undecided = i < r->rules || subject.work > REQUEST_WORK_MAX;
 	if (undecided) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
 	return undecided;

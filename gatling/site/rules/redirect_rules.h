@@ -47,8 +47,9 @@ struct redirect_request {
 	struct slice host;  /* absent, or with a port */
 	struct slice path;  /* decoded as path_decode() does, with a '/' in front */
 	struct slice query; /* with its '?', or absent */
-	/* Returns whether there is a file at a path, as above. NULL: there is none. */
-	bool (*is_file)(const void *context, struct slice path);
+	/* Returns 0 if there is a file at a path, as above, ENOENT if there is none, or an errno if that is unknown for
+	 * now. NULL: there is none. */
+	int (*find_file)(const void *context, struct slice path);
 	/* Returns the first part of a path at which there may be a file. NULL: all of it. */
 	struct slice (*reach)(const void *context, struct slice path);
 	const void *context;
@@ -93,7 +94,7 @@ bool redirect_rules_forced(const struct redirect_rules *rules);
  * file) for the first forced one. Skips a rule whose target would have no valid host, does not fit into the buffer
  * (REDIRECT_TARGET_MAX bytes), or would be a path with a segment "." or "..". But the result is `refused` if the target
  * of a forced rule does not fit, since that may protect a file, or if comparing a long path or query with all rules
- * would take too long. */
+ * would take too long, or if it is unknown whether a file is there that a rule is for. */
 bool redirect_rules_match(const struct redirect_rules *rules, const struct redirect_request *request, bool forced_only,
 						  char *buffer, struct redirect *result);
 
