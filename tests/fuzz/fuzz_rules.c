@@ -153,6 +153,7 @@ static void check_redirects(struct slice text, const struct redirect_request *re
 	if (!allowed.count) require(upstreams_allow(&allowed, "127.0.0.1"));
 	told.report.upstreams = &allowed;
 	struct redirect_rules *rules = redirect_rules_parse(text, &told.report);
+	if (rules) redirect_rules_permit(rules, true);
 	require(rules || told.count);
 	if (!rules) return;
 	const bool matched = redirect_rules_match(rules, request, false, buffer, &result);

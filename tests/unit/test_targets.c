@@ -15,6 +15,7 @@ static struct redirect_rules *parse(const char *text, struct told *told) {
 	told->report.upstreams = &allowed;
 	struct redirect_rules *rules = redirect_rules_parse(slice_of(text), &told->report);
 	assert_non_null(rules);
+	redirect_rules_permit(rules, true);
 	return rules;
 }
 
