@@ -60,7 +60,7 @@ struct sites {
 		int64_t seen_ms;
 		size_t length;
 		char prefix[SITE_PREFIX_MAX];
-	} unruled; /* the last directory that protects() found to be without rules */
+	} unruled; /* the last directory that is_unruled() */
 	struct site_entry *bucket[BUCKETS];
 	struct authority_entry authority[SITES_MAX];
 };
@@ -100,12 +100,12 @@ bool site_begins_at(const struct site *site, struct slice path) {
 	return !path.length || (site->holds_sites && slice_until(path, '/') + 1 == path.length);
 }
 
-bool site_hides(const struct site *site, struct slice path) {
+bool site_shows(const struct site *site, struct slice path) {
 	path = coding_original(path);
-	if (!path.length || path.at[path.length - 1] != 's') return false; /* the usual case */
+	if (!path.length || path.at[path.length - 1] != 's') return true; /* the usual case */
 	size_t directory = site->holds_sites ? slice_until(path, '/') + 1 : 0;
 	struct slice name = directory < path.length ? slice_rest(path, directory) : path;
-	return slice_equal(name, SLICE(headers_name)) || slice_equal(name, SLICE(redirects_name));
+	return !slice_equal(name, SLICE(headers_name)) && !slice_equal(name, SLICE(redirects_name));
 }
 
 /* --- its files --- */
@@ -135,7 +135,7 @@ static bool has_file(struct rules_report *report, struct slice path) {
 	size_t length = prefix.length + local.length;
 	char name[PATH_MAX];
 	struct stat st;
-	if (length + sizeof "/index.html" > sizeof name || site_hides(&r->entry->site, local)) return false;
+	if (length + sizeof "/index.html" > sizeof name || !site_shows(&r->entry->site, local)) return false;
 	*text_copy(text_copy(name, prefix), local) = '\0';
 	bool found = docroot_stat(r->docroot, length ? name : ".", &st) == 0;
 	const char *slash = strrchr(name, '/');
@@ -251,8 +251,8 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
 	if (e->site.redirects) redirect_rules_permit(e->site.redirects, may_pass_on(s, e));
-	e->site.unknown_redirects = !e->site.redirects && docroot_error_is_temporary(e->redirects.error);
-	e->site.unknown = e->site.unknown_redirects || (!e->site.headers && docroot_error_is_temporary(e->headers.error));
+	e->site.redirects_known = e->site.redirects || !docroot_error_is_temporary(e->redirects.error);
+	e->site.known = e->site.redirects_known && (e->site.headers || !docroot_error_is_temporary(e->headers.error));
 	guard_release(&e->site.guard);
 	e->site.guard = basic_auth_of_files(s->auth, file_path(e, auth_name, path), is_inner(s, e) ? auth_name : NULL);
 }
@@ -394,47 +394,55 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 	return &a->site->site;
 }
 
-/* Does what sites_protect() does, with the rules in one directory. prefix: with a trailing slash, or "" for the
- * root. */
-static int protects(struct sites *s, struct slice prefix, struct slice path, int64_t now_ms) {
-	char file[FILE_PATH_MAX];
-	if (prefix.length > SITE_PREFIX_MAX) return 0;
-	const struct slice unruled = {.at = s->unruled.prefix, .length = s->unruled.length};
-	if (s->unruled.seen_ms == now_ms && slice_equal(unruled, prefix)) return 0;
-	char *end = text_copy_string(text_copy(file, prefix), redirects_name);
-	struct stat st;
-	*end = '\0';
-	bool lacked = names_lacked_lately(s->names, (struct slice){.at = file, .length = (size_t)(end - file)});
-	if (!lacked && docroot_stat(s->docroot, file, &st) == -1) {
-		if (docroot_error_is_temporary(errno)) return EAGAIN;
-		lacked = true;
-	}
-	if (lacked) {
-		s->unruled.seen_ms = now_ms;
-		s->unruled.length = (size_t)(text_copy(s->unruled.prefix, prefix) - s->unruled.prefix);
-		return 0;
-	}
-	struct site_entry *e = add_site(s, prefix);
-	if (!e) return EAGAIN;
-	if (is_due(e, now_ms)) update_files(s, e, now_ms);
-	if (e->site.unknown_redirects) return EAGAIN;
-	return e->site.redirects && redirect_rules_protect(e->site.redirects, path) ? EACCES : 0;
+/* Returns false, with errno, as sites_may_send() does. */
+static bool refuse(int error) {
+	errno = error;
+	return false;
 }
 
-int sites_protect(struct sites *s, const struct site *site, struct slice path, int64_t now_ms) {
-	if (site->redirects && redirect_rules_protect(site->redirects, path)) return EACCES;
-	if (s->vhosts != VHOSTS_TRY) return 0;
+/* Returns whether the directory has no _redirects, as far as the next second is concerned. */
+static bool is_unruled(struct sites *s, struct slice prefix, int64_t now_ms) {
+	char file[FILE_PATH_MAX];
+	struct stat st;
+	const struct slice unruled = {.at = s->unruled.prefix, .length = s->unruled.length};
+	if (s->unruled.seen_ms == now_ms && slice_equal(unruled, prefix)) return true;
+	char *end = text_copy_string(text_copy(file, prefix), redirects_name);
+	*end = '\0';
+	if (!names_lacked_lately(s->names, (struct slice){.at = file, .length = (size_t)(end - file)}) &&
+		(docroot_stat(s->docroot, file, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)))
+		return false;
+	s->unruled.seen_ms = now_ms;
+	s->unruled.length = (size_t)(text_copy(s->unruled.prefix, prefix) - s->unruled.prefix);
+	return true;
+}
+
+/* Does what sites_may_send() does, with the rules in one directory. prefix: with a trailing slash, or "" for the
+ * root. */
+static bool may_send_from(struct sites *s, struct slice prefix, struct slice path, int64_t now_ms) {
+	if (prefix.length > SITE_PREFIX_MAX) return refuse(EACCES);
+	if (is_unruled(s, prefix, now_ms)) return true;
+	struct site_entry *e = add_site(s, prefix);
+	if (!e) return refuse(EAGAIN);
+	if (is_due(e, now_ms)) update_files(s, e, now_ms);
+	if (!e->site.redirects_known) return refuse(EAGAIN);
+	return !e->site.redirects || redirect_rules_may_send(e->site.redirects, path) || refuse(EACCES);
+}
+
+bool sites_may_send(struct sites *s, const struct site *site, struct slice path, int64_t now_ms) {
+	if (!site->redirects_known) return refuse(EAGAIN);
+	if (site->redirects && !redirect_rules_may_send(site->redirects, path)) return refuse(EACCES);
+	if (s->vhosts != VHOSTS_TRY) return true;
 	if (!site->prefix.length) { /* "/DIRECTORY/FILE" */
 		const struct slice inner = slice_rest(path, 1);
 		const size_t length = slice_until(inner, '/');
-		if (length == inner.length) return 0;
-		return protects(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
+		if (length == inner.length) return true;
+		return may_send_from(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
 	}
 	char *const whole = WORKSPACE(1 + SITE_PREFIX_MAX + FETCH_PATH_MAX);
-	if (path.length > FETCH_PATH_MAX) return EACCES;
+	if (path.length > FETCH_PATH_MAX) return refuse(EACCES);
 	*whole = '/';
 	const char *end = text_copy(text_copy(whole + 1, site->prefix), slice_rest(path, 1));
-	return protects(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);
+	return may_send_from(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);
 }
 
 void site_complain(const struct site *site, unsigned line) {

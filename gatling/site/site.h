@@ -27,9 +27,9 @@ struct site {
 	int64_t until_ms;             /* until then the Host leads to it, and the next members are valid */
 	struct header_rules *headers; /* NULL: none, like the next two */
 	struct redirect_rules *redirects;
-	bool unknown;           /* headers or redirects are NULL only since they cannot be read for now */
-	bool unknown_redirects; /* the same of redirects alone */
-	struct guard guard;     /* of the whole site, and of the root if that contains it */
+	bool known;           /* headers and redirects are not NULL only since they cannot be read for now */
+	bool redirects_known; /* the same of redirects alone */
+	struct guard guard;   /* of the whole site, and of the root if that contains it */
 };
 
 struct sites;
@@ -53,10 +53,10 @@ void sites_free(struct sites *sites);
 const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms,
 							  const uint64_t *fetched, struct job **job);
 
-/* Returns EACCES if a file of a site is never sent because a rule runs it as a script: a rule of this site, of the site
- * that contains it, or of a site inside it through which another Host would get the file. Returns EAGAIN if that cannot
- * be known for now; otherwise 0. path: in the site, decoded, with a leading slash. */
-int sites_protect(struct sites *sites, const struct site *site, struct slice path, int64_t now_ms);
+/* Returns whether a file of a site may be sent, since no rule runs it as a script: none of this site, of the site that
+ * contains it, or of a directory inside it that may be the site of another Host. path: in the site, decoded, with a
+ * leading slash. Returns false with errno: EACCES, or EAGAIN if that cannot be known for now. */
+bool sites_may_send(struct sites *sites, const struct site *site, struct slice path, int64_t now_ms);
 
 /* Returns how often a file _headers has changed. */
 unsigned sites_changes(const struct sites *sites);
@@ -65,9 +65,9 @@ unsigned sites_changes(const struct sites *sites);
  * the directory of a site inside it. */
 bool site_begins_at(const struct site *site, struct slice path);
 
-/* Returns whether a path in the site (decoded, without a leading slash) is that of _headers or _redirects, or of a
- * precompressed copy of these, of the site or of one inside it. These are not served. */
-bool site_hides(const struct site *site, struct slice path);
+/* Returns whether a path in the site (decoded, without a leading slash) may be served: it is not that of _headers or
+ * _redirects, or of a precompressed copy of these, of the site or of a directory inside it that may be a site. */
+bool site_shows(const struct site *site, struct slice path);
 
 /* Reports once that _headers adds more than HEADER_OCTETS_MAX bytes to a response. line: of the last pattern that
  * matched. The report names no path, since clients could make up any number of them. */

@@ -885,6 +885,24 @@ static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
 	sites_free(sites);
 }
 
+static void what_is_unknown_of_a_site_is_not_sent(void **state) {
+	(void)state;
+	static const struct site unknown;
+	char path[SITE_PREFIX_MAX + 8] = "/";
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL, 0);
+	const struct site *site = sites_find(sites, SLICE(""), 80, now_ms, NULL, NULL);
+	assert_non_null(site);
+	assert_true(sites_may_send(sites, site, SLICE("/a"), now_ms));
+	assert_true(sites_may_send(sites, site, SLICE("/d/a"), now_ms));
+	assert_false(sites_may_send(sites, &unknown, SLICE("/a"), now_ms));
+	assert_int_equal(errno, EAGAIN);
+	memset(path + 1, 'd', SITE_PREFIX_MAX);
+	memcpy(path + 1 + SITE_PREFIX_MAX, "/a", 3);
+	assert_false(sites_may_send(sites, site, slice_of(path), now_ms));
+	assert_int_equal(errno, EACCES);
+	sites_free(sites);
+}
+
 static void invented_hosts_do_not_crowd_out_real_ones(void **state) {
 	(void)state;
 	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL, 0);
@@ -938,6 +956,7 @@ int main(void) {
 		TEST(a_directory_is_the_site_of_a_host_only_if_its_name_says_so),
 		TEST(a_directory_that_no_request_can_name_is_that_of_no_host),
 		TEST(with_virtual_hosts_only_an_unknown_host_has_no_site),
+		TEST(what_is_unknown_of_a_site_is_not_sent),
 		TEST(invented_hosts_do_not_crowd_out_real_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

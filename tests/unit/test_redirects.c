@@ -486,8 +486,8 @@ static void rules_pass_requests_on_only_once_they_are_permitted_to(void **state)
 		assert_string_equal(passing(rules, "/app/x", false), wanted);
 		assert_string_equal(passing(rules, "/api/x", true), "no rule");
 		assert_string_equal(passing(rules, "/old", false), "another rule");
-		assert_true(redirect_rules_protect(rules, SLICE("/lib/a.php")));
-		assert_false(redirect_rules_protect(rules, SLICE("/api/x")));
+		assert_false(redirect_rules_may_send(rules, SLICE("/lib/a.php")));
+		assert_true(redirect_rules_may_send(rules, SLICE("/api/x")));
 	}
 	redirect_rules_free(rules);
 	rules = redirects_of("/a /b\n/* /index.html 200\n");
@@ -664,8 +664,8 @@ static void a_file_that_takes_long_to_compare_is_protected(void **state) {
 	assert_int_equal(told.count, RULES);
 	memset(path, '-', sizeof path);
 	path[0] = '/';
-	assert_true(redirect_rules_protect(rules, slice_first((struct slice){.at = path}, sizeof path - 1)));
-	assert_false(redirect_rules_protect(rules, slice_first((struct slice){.at = path}, 500)));
+	assert_false(redirect_rules_may_send(rules, slice_first((struct slice){.at = path}, sizeof path - 1)));
+	assert_true(redirect_rules_may_send(rules, slice_first((struct slice){.at = path}, 500)));
 	redirect_rules_free(rules);
 }
 

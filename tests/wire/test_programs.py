@@ -601,3 +601,14 @@ def test_the_source_of_a_program_is_sent_in_no_other_way(build, directory, scrip
     with Server(build, root, "-j", "1", *(("--upstream", "127.0.0.1:9") if allowed else ())) as server:
         response = server.get(path, host=host)
         assert response.status == 403 and b"secret" not in response.body
+
+
+@pytest.mark.clear
+def test_the_source_of_a_program_is_sent_with_no_error_either(build):
+    """A rule of the site around this one runs its error page."""
+    root = Root({"_redirects": b"/a.example/404.html  fcgi://127.0.0.1:9  200\n", "a.example/404.html": b"secret", "b.example/404.html": b"page"})
+    with Server(build, root, "-j", "1", "--upstream", "127.0.0.1:9") as server:
+        response = server.get("/nothing", host="a.example")
+        assert response.status == 404 and b"secret" not in response.body
+        assert server.get("/nothing", host="b.example").body == b"page"
+    root.remove()

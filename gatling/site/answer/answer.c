@@ -96,9 +96,9 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 		d.admitted = d.site->guard.permission == PERMISSION_OPEN;
 		d.lookup.restricted = !d.admitted;
 		status = path_decode(q->path, d.local, &d.length);
-		if (!status && site_hides(d.site, decision_path(&d))) status = 404;
+		if (!status && !site_shows(d.site, decision_path(&d))) status = 404;
 	}
-	const bool unknown = d.site ? d.site->unknown : status != 404; /* there may be an upstream */
+	const bool unknown = d.site ? !d.site->known : status != 404; /* there may be an upstream */
 	if (!serves && (!passes || (!unknown && (status || !d.site->redirects)))) {
 		answer_method(&d, d.site && !status);
 		return;
@@ -121,7 +121,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 		if (!decision_admitted(&d, &d.site->guard)) return;
 		d.admitted = true;
 	}
-	if (d.site->unknown) {
+	if (!d.site->known) {
 		answer_error(&d, 503);
 		return;
 	}

@@ -62,7 +62,7 @@ void answer_error(struct decision *d, int status) {
 	struct slice retry = r->lines;
 	r->lines = decision_lines(d, retry, d->lookup.headers);
 	if (!page.length || !d->admitted) return;
-	if (d->site->redirects && redirect_rules_protect(d->site->redirects, page)) return;
+	if (!sites_may_send(d->context->sites, d->site, page, d->context->now_ms)) return;
 	const char *end = text_copy(text_copy(path, d->site->prefix), slice_rest(page, 1));
 	struct lookup lookup = d->lookup;
 	lookup.path = (struct slice){.at = path, .length = (size_t)(end - path)};

@@ -119,15 +119,16 @@ bool answer_known(const struct site_context *c, const struct request *q, struct 
 	return true;
 }
 
-/* Returns EACCES if a file is never sent: a script of the site or, with --upstream, a file with the name of a script,
- * or a precompressed copy of these. Returns EAGAIN if that cannot be known for now; otherwise 0. */
-static int protection(const struct decision *d, const char *end) {
+/* Returns whether a file may be sent: it is neither a script of the site nor, with --upstream, a file with the name of
+ * a script, nor a precompressed copy of these. Returns false with errno: EACCES, or EAGAIN if that cannot be known for
+ * now. */
+static bool may_send(const struct decision *d, const char *end) {
 	const struct slice path = {.at = d->local - 1, .length = (size_t)(end - d->local) + 1};
 	const struct slice original = coding_original(path);
-	if (d->context->options->upstreams.count && script_is_named(original)) return EACCES;
-	const int error = sites_protect(d->context->sites, d->site, path, d->context->now_ms);
-	if (error || original.length == path.length) return error;
-	return sites_protect(d->context->sites, d->site, original, d->context->now_ms);
+	errno = EACCES;
+	if (d->context->options->upstreams.count && script_is_named(original)) return false;
+	return sites_may_send(d->context->sites, d->site, path, d->context->now_ms) &&
+		   (original.length == path.length || sites_may_send(d->context->sites, d->site, original, d->context->now_ms));
 }
 
 /* Answers with the file at d->path, which a NUL at `end` terminates. status: 200, or that of a rule. Returns 0, or an
@@ -142,7 +143,7 @@ static int answer_found(struct decision *d, const char *end, int status) {
 		if (error == EINPROGRESS && decision_wait_for_disk(d, d->lookup.path)) return 0;
 		if (error) return error;
 		if (!decision_admitted(d, &resource->guard)) return 0;
-		if ((error = protection(d, end))) return error;
+		if (!may_send(d, end)) return errno;
 		if (!(file = choose(d, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(d->context->cache, resource);

@@ -40,7 +40,7 @@ static bool admitted_to_script(struct decision *d, struct slice name) {
 static bool rewrite(struct decision *d, struct slice target) {
 	target.length = slice_until(target, '?');
 	if (target.length > TARGET_MAX || path_decode(target, d->local, &d->length) != 0) return false;
-	return !site_hides(d->site, decision_path(d));
+	return site_shows(d->site, decision_path(d));
 }
 
 /* Has the response pass the request on to an upstream, whatever its method. forced: the realms have not been checked

@@ -11,7 +11,7 @@ int script_look(const struct site_context *c, const struct site *site, struct sl
 	char name[SITE_PREFIX_MAX + TARGET_MAX + 1];
 	struct stat st;
 	slice_drop(&path, 1);
-	if (!path.length || path.length > TARGET_MAX || site_hides(site, path)) return ENOENT;
+	if (!path.length || path.length > TARGET_MAX || !site_shows(site, path)) return ENOENT;
 	*text_copy(text_copy(name, site->prefix), path) = '\0';
 	if (names_stat(c->names, &c->docroot, name, &st) == 0) return S_ISREG(st.st_mode) ? 0 : ENOENT;
 	return docroot_error_is_temporary(errno) ? errno : ENOENT;
@@ -94,7 +94,7 @@ int script_find(const struct site_context *c, const struct site *site, const str
 	}
 	struct slice info = path, target = slice_first(rule->target, slice_until(rule->target, '?'));
 	if (!rule->own_path) {
-		if (!decode(target, decoded, &info) || site_hides(site, slice_rest(info, 1))) return 404;
+		if (!decode(target, decoded, &info) || !site_shows(site, slice_rest(info, 1))) return 404;
 	}
 	size_t file = 0;
 	if (fcgi && !find_file(c, site, info, &file)) return 503;

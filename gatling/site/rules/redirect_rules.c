@@ -170,21 +170,21 @@ bool redirect_rules_passing(const struct redirect_rules *r) { return r->passing;
 
 void redirect_rules_permit(struct redirect_rules *r, bool may_pass) { r->may_pass = may_pass; }
 
-bool redirect_rules_protect(const struct redirect_rules *r, struct slice path) {
+bool redirect_rules_may_send(const struct redirect_rules *r, struct slice path) {
 	struct pattern_subject subject;
 	struct pattern_captures captures;
 	size_t work = 0;
-	if (!r->programs) return false;
+	if (!r->programs) return true;
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
-		if (is_source(rule, path)) return true;
+		if (is_source(rule, path)) return false;
 		if (!rule->scripts && !rule->refused) continue;
 		pattern_subject(&subject, pattern_host(&rule->pattern), path, PATTERN_LOOSE);
-		if (pattern_match(&rule->pattern, &subject, &captures)) return true;
+		if (pattern_match(&rule->pattern, &subject, &captures)) return false;
 		work += path.length + subject.work;
-		if (work > REQUEST_WORK_MAX) return true; /* a rule that is not compared may be for it */
+		if (work > REQUEST_WORK_MAX) return false; /* a rule that is not compared may be for it */
 	}
-	return false;
+	return true;
 }
 
 /* Returns the text before its first name. */

@@ -75,10 +75,10 @@ void *redirect_rules_parse(struct slice text, struct rules_report *report);
 
 void redirect_rules_free(void *redirect_rules); /* NULL is allowed */
 
-/* Returns whether the file at a path (as that of a request) is a script, which is never sent: it matches a rule with
- * fcgi:// for scripts of the site, or a refused one, whatever the host and parameters of the rule, or has the extension
- * of the scripts that a rule leads to. */
-bool redirect_rules_protect(const struct redirect_rules *rules, struct slice path);
+/* Returns whether the file at a path (as that of a request) may be sent, since it is no script: it neither matches a
+ * rule with fcgi:// for scripts of the site, or a refused one, whatever the host and parameters of the rule, nor has
+ * the extension of the scripts that a rule leads to. */
+bool redirect_rules_may_send(const struct redirect_rules *rules, struct slice path);
 
 /* Returns whether there is a rule that passes requests on. */
 bool redirect_rules_passing(const struct redirect_rules *rules);
