@@ -226,7 +226,7 @@ static void note_end(struct listener *l, enum listening now, int64_t now_ns) {
 static void shut(struct listener *l, unsigned queued) {
 	const int64_t now_ns = io_read_clock(); /* resetting many takes long */
 	l->came += queued;
-	note_end(l, platform_stop_listening(l->fd, LISTEN_BACKLOG) == 0 ? SHUT : DEAF, now_ns);
+	note_end(l, platform_stop_listening(l->again, LISTEN_BACKLOG) == 0 ? SHUT : DEAF, now_ns);
 }
 
 /* Returns whether a listener that does not listen may listen again. */
@@ -241,7 +241,7 @@ static bool may_listen(const struct acceptor *w, struct listener *l) {
 static void listen_again(const struct acceptor *w, struct listener *l) {
 	static notice_time next;
 	const bool listens = socket_listens(l->fd);
-	if (listen(l->fd, LISTEN_BACKLOG) == -1) {
+	if (listen(l->again, LISTEN_BACKLOG) == -1) {
 		l->listening = DEAF;
 		l->again_ms = io_now(w->context->loop) + ACCEPT_PAUSE_MS;
 		pause_one(w, l->fd, l->again_ms);
@@ -438,6 +438,7 @@ void accept_stop(struct acceptor *w) {
 		struct listener *l = &w->listener[i];
 		if (l->overload_until_ms) end_overload(w, l);
 		note_end(l, SHUT, io_read_clock());
+		if (l->again != l->fd) close(l->again);
 		io_close(w->context->loop, l->fd);
 		if (l->keeper != -1) close(l->keeper);
 	}

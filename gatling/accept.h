@@ -50,6 +50,7 @@ enum listening {
 struct listener {
 	uint8_t kind; /* enum cookie_kind */
 	int fd;
+	int again; /* for listen(2): the same descriptor, or the one of listen_reserve() */
 	/* A socket that holds the port while this one does not listen; -1: others use it, so it is never shut. */
 	int keeper;
 	unsigned port;         /* 0 for a unix socket */
@@ -69,6 +70,7 @@ struct listener {
 /* Closes the copies that the main thread has of a listener's sockets. */
 static inline void listener_close(const struct listener *l) {
 	close(l->fd);
+	if (l->again != l->fd) close(l->again);
 	if (l->keeper != -1) close(l->keeper);
 }
 

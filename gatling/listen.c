@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
@@ -22,6 +23,9 @@
 #include "gatling/status/address.h"
 
 enum { LISTEN_TEXT_MAX = 512 };
+
+/* The most descriptors of a worker with listen_reserve(): the kernel has 8 bytes for each in the worker's table. */
+enum { DESCRIPTORS_MAX = 1 << 16 };
 
 /* A smaller limit of waiting connections is reported. Before Linux 5.4 it was 128, fewer than come in a busy second. */
 enum { QUEUE_MIN = 4096 };
@@ -192,6 +196,7 @@ static int give(struct worker *w, const struct listening_socket *s, bool own, st
 	if (fd == -1) return -1;
 	w->acceptor.listener[w->acceptor.listeners++] = (struct listener){.kind = COOKIE_LISTENER,
 																	  .fd = fd,
+																	  .again = fd,
 																	  .port = socket_port_number(&s->address),
 																	  .secure = s->secure,
 																	  .keeper = own ? keep_port(&s->address) : -1,
@@ -378,6 +383,31 @@ int listen_open(const struct options *o, bool https, struct sockets *sockets, st
 	if (sockets->activated && open_activated(o, https, sockets, workers) == -1) return -1;
 	sockets_close(sockets, is_unused);
 	return 0;
+}
+
+/* Gives a listener a descriptor of the numbers from `from` to `to`, without the latter. Returns 0, or -1 with errno. */
+static int reserve(struct listener *l, unsigned from, unsigned to) {
+	const int fd = fcntl(l->fd, F_DUPFD_CLOEXEC, (int)from);
+	if (fd == -1) return -1;
+	l->again = fd;
+	errno = EMFILE;
+	return (unsigned)fd < to ? 0 : -1;
+}
+
+int listen_reserve(struct worker *workers, unsigned count_of_workers, unsigned *from, unsigned *count) {
+	struct rlimit limit;
+	unsigned wanted = 0;
+	bool failed = getrlimit(RLIMIT_NOFILE, &limit) == -1;
+	for (unsigned i = 0; i < count_of_workers; i++) wanted += workers[i].acceptor.listeners;
+	for (*count = 1; *count < wanted;) *count *= 2;
+	if (failed || limit.rlim_cur > DESCRIPTORS_MAX) limit.rlim_cur = DESCRIPTORS_MAX;
+	*from = limit.rlim_cur > 2 * *count ? ((unsigned)limit.rlim_cur - *count) & ~(*count - 1) : 0;
+	for (unsigned i = 0; i < count_of_workers; i++)
+		for (unsigned k = 0; k < workers[i].acceptor.listeners && !failed; k++)
+			failed = reserve(&workers[i].acceptor.listener[k], *from, *from + *count) == -1;
+	limit.rlim_cur = limit.rlim_max = *from;
+	if (!failed && setrlimit(RLIMIT_NOFILE, &limit) == 0) return 0;
+	return notice_cannot("reserve", "descriptors for listening (ulimit -n)", strerror(errno));
 }
 
 /* Writes an address by which others can reach this machine. Returns false if there is none. */

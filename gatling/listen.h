@@ -13,6 +13,11 @@
  * optional (see options.h) and fails, prints a line and continues without it. */
 int listen_open(const struct options *options, bool https, struct sockets *sockets, struct worker *workers);
 
+/* Gives each listener a second descriptor, for listen(2), with a number above the limit of descriptors, which is
+ * lowered for that. So none that is opened later has such a number. *from becomes the first of *count numbers; *count
+ * is a power of two, which divides *from. Returns 0, or -1 after printing an error. */
+int listen_reserve(struct worker *workers, unsigned count_of_workers, unsigned *from, unsigned *count);
+
 /* Opens the socket of the status page, unless it is open. Returns 0, also if no page is wanted, or -1 after printing an
  * error. */
 int listen_status(const struct options *options, struct sockets *sockets);

@@ -230,6 +230,10 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
 		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
 	if (listen_open(o, p->files, &p->sockets, workers_array(p->workers)) == -1) return -1;
+	if (p->sandbox.on && p->sandbox.connects &&
+		listen_reserve(workers_array(p->workers), (unsigned)o->workers, &p->sandbox.listens_from,
+					   &p->sandbox.listens_count) == -1)
+		return -1;
 	if (listen_status(o, &p->sockets) == -1 || take_over_bind(&p->take_over) == -1) return -1;
 	if (start_connector(o, p, o->user ? &id : NULL) == -1) return -1;
 	if (p->sockets.status && !(p->status = status_new(p->sockets.status)))

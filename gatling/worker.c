@@ -63,10 +63,11 @@ static void use_certificates(struct worker *w) {
 }
 
 static int start(struct worker *w) {
-	int keep[2 * LISTENERS_MAX + 3];
+	int keep[3 * LISTENERS_MAX + 3];
 	unsigned kept = 0, cached, open;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
 		keep[kept++] = w->acceptor.listener[i].fd;
+		if (w->acceptor.listener[i].again != w->acceptor.listener[i].fd) keep[kept++] = w->acceptor.listener[i].again;
 		if (w->acceptor.listener[i].keeper != -1) keep[kept++] = w->acceptor.listener[i].keeper;
 	}
 	keep[kept++] = w->root;

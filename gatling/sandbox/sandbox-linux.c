@@ -173,13 +173,13 @@ static const int common_calls[] = {
  * the end of the opener. None of them depends on its arguments, so that the kernel knows the answer beforehand, and
  * need not run the filter. */
 static const int server_calls[] = {
-	CALL(accept),      CALL(accept4),     CALL(access),          CALL(alarm),
-	CALL(epoll_ctl),   CALL(epoll_pwait), CALL(epoll_pwait2),    CALL(epoll_wait),
-	CALL(faccessat),   CALL(faccessat2),  CALL(fadvise64),       CALL(getpeername),
-	CALL(getsockname), CALL(getsockopt),  CALL(io_uring_enter),  CALL(listen),
-	CALL(poll),        CALL(ppoll),       CALL(pread64),         CALL(preadv),
-	CALL(preadv2),     CALL(readv),       CALL(rt_sigtimedwait), CALL(sendfile),
-	CALL(setitimer),   CALL(setsockopt),  CALL(set_robust_list), CALL(wait4),
+	CALL(accept),      CALL(accept4),         CALL(access),         CALL(alarm),
+	CALL(epoll_ctl),   CALL(epoll_pwait),     CALL(epoll_pwait2),   CALL(epoll_wait),
+	CALL(faccessat),   CALL(faccessat2),      CALL(fadvise64),      CALL(getpeername),
+	CALL(getsockname), CALL(getsockopt),      CALL(io_uring_enter), CALL(poll),
+	CALL(ppoll),       CALL(pread64),         CALL(preadv),         CALL(preadv2),
+	CALL(readv),       CALL(rt_sigtimedwait), CALL(sendfile),       CALL(setitimer),
+	CALL(setsockopt),  CALL(set_robust_list), CALL(wait4),
 #ifndef __GLIBC__ /* musl's pthread_kill(3); it does not name the process */
 	CALL(tkill),
 #endif
@@ -260,11 +260,18 @@ static int allow_connector(scmp_filter_ctx filter, const struct sandbox *s) {
 	return error ? error : seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
 }
 
-static int allow_connecting(scmp_filter_ctx filter) {
+/* A socket without an address that listens gets a port of its own (tcp(7)), which Landlock does not prevent. */
+static int allow_connecting(scmp_filter_ctx filter, const struct sandbox *s) {
+	const struct scmp_arg_cmp reserved =
+		SCMP_CMP(0, SCMP_CMP_MASKED_EQ, UINT32_MAX & ~(s->listens_count - 1), s->listens_from);
 	int error = allow_sockets(filter, AF_INET);
 	if (!error) error = allow_sockets(filter, AF_INET6);
+	if (!error && s->listens_count) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(listen), 1, reserved);
 	return error ? error : seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
 }
+
+/* Without new sockets, those that are there listen again. */
+static int allow_listening(scmp_filter_ctx filter) { return seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(listen), 0); }
 
 /* Allows what io_relay() needs. */
 static int allow_relaying(scmp_filter_ctx filter) {
@@ -296,7 +303,7 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 	int error = allow_common(filter);
 	if (!error) error = ALLOW_ALL(filter, server_calls);
 	if (!error) error = ALLOW_IF(filter, conditions);
-	if (!error && s->connects) error = allow_connecting(filter);
+	if (!error) error = s->connects ? allow_connecting(filter, s) : allow_listening(filter);
 	if (!error && s->passes) error = allow_relaying(filter);
 	if (!error && strcmp(io_mechanism(), "sigio") == 0) error = ALLOW_IF(filter, signals);
 	if (!error)

@@ -13,12 +13,15 @@ enum {
 	SANDBOX_OFF = -1   /* in place of an errno: turned off */
 };
 
-/* The sandbox of the server. All but the first four members are zero before the first call. */
+/* The sandbox of the server. All but the first six members are zero before the first call. */
 struct sandbox {
 	bool on;       /* limit files and system calls; privileges are always given up */
 	bool connects; /* to upstreams, over TCP */
 	bool passes;   /* requests on to upstreams, over TCP or not */
 	bool beneath;  /* no file outside the working directory is opened */
+	/* With `connects`: the only descriptors that may listen, which no new socket can have. The count is a power of two
+	 * that divides the first; 0: none. */
+	unsigned listens_from, listens_count;
 	struct {
 		const char *name; /* as sandbox_describe() names it */
 		int error;        /* 0: in force; else an errno or SANDBOX_OFF */
@@ -52,8 +55,8 @@ void sandbox_drop_capabilities(struct sandbox *sandbox);
 void sandbox_limit_files(struct sandbox *sandbox);
 
 /* Refuses all system calls (ENOSYS) but those that a server needs once it has its sockets and loops: no new socket and
- * no connection (except over TCP if `connects`), no program, no process, no tracing, no signals to others, no
- * executable memory. Other threads may run. */
+ * no connection (except over TCP if `connects`, and then none that listens), no program, no process, no tracing, no
+ * signals to others, no executable memory. Other threads may run. */
 void sandbox_limit_calls(struct sandbox *sandbox);
 
 /* Does all this for the process that opens files (opener.h), which keeps the capabilities to read and write files

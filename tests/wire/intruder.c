@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -58,6 +59,36 @@ static int leave_root(void) { return result_of(chroot("/")); }
 
 static int new_socket(void) { return failed(socket(AF_INET, SOCK_STREAM, 0)); }
 static int new_unix_socket(void) { return failed(socket(AF_UNIX, SOCK_STREAM, 0)); }
+static int new_mptcp_socket(void) { return failed(socket(AF_INET, SOCK_STREAM, 262)); }
+static int new_datagram_socket(void) { return failed(socket(AF_INET6, SOCK_DGRAM, 0)); }
+static int new_raw_socket(void) {
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+	return fd == -1 && errno == EPERM ? 0 : failed(fd);
+}
+static int new_pair(void) {
+	int pair[2], error = result_of(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	if (!error) close(pair[0]), close(pair[1]);
+	return error;
+}
+
+/* A socket without an address gets one when it listens. All free numbers are tried, since some may be allowed. */
+static int listen_anywhere(void) {
+	static int fd[1 << 16];
+	int count = 0, error = ENOSYS;
+	while (error && count < 1 << 16 && (fd[count] = socket(AF_INET, SOCK_STREAM, 0)) != -1)
+		error = result_of(listen(fd[count++], 1));
+	while (count) close(fd[--count]);
+	return error;
+}
+
+static int have_more_descriptors(void) {
+	struct rlimit limit = {.rlim_cur = 1 << 16, .rlim_max = 1 << 16};
+	return result_of(syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, NULL)) == EPERM ? 0 : errno;
+}
+
+static int duplicate(void) { return failed(fcntl(listener, F_DUPFD, 100)); }
+static int duplicate_to(void) { return failed(syscall(SYS_dup3, listener, 100, 0)); }
+
 static int bind_socket(void) { return result_of(bind(listener, (struct sockaddr *)&(struct sockaddr_in){0}, 16)); }
 static int connect_socket(void) {
 	return result_of(connect(listener, (struct sockaddr *)&(struct sockaddr_in){0}, 16));
@@ -156,9 +187,17 @@ static int by_ring(unsigned operation) {
 
 static int open_by_ring(void) { return by_ring(IORING_OP_OPENAT); }
 static int socket_by_ring(void) { return by_ring(IORING_OP_SOCKET); }
+static int connect_by_ring(void) { return by_ring(IORING_OP_CONNECT); }
+static int close_by_ring(void) { return by_ring(IORING_OP_CLOSE); }
+static int send_by_ring(void) { return by_ring(IORING_OP_SENDMSG); }
+static int listen_by_ring(void) { return by_ring(57 /* IORING_OP_LISTEN, Linux 6.11 */); }
 #else
 static int open_by_ring(void) { return ENOSYS; }
 static int socket_by_ring(void) { return ENOSYS; }
+static int connect_by_ring(void) { return ENOSYS; }
+static int close_by_ring(void) { return ENOSYS; }
+static int send_by_ring(void) { return ENOSYS; }
+static int listen_by_ring(void) { return ENOSYS; }
 #endif
 
 /* --- all attempts --- */
@@ -182,6 +221,14 @@ static const struct attempt {
 	{"chroot", leave_root, false},
 	{"socket", new_socket, false},
 	{"unix_socket", new_unix_socket, false},
+	{"mptcp", new_mptcp_socket, false},
+	{"datagrams", new_datagram_socket, false},
+	{"packets", new_raw_socket, false},
+	{"socketpair", new_pair, false},
+	{"listen", listen_anywhere, false},
+	{"limit", have_more_descriptors, false},
+	{"duplicate", duplicate, true},
+	{"duplicate_to", duplicate_to, true},
 	{"bind", bind_socket, false},
 	{"connect", connect_socket, false},
 	{"execute", execute, false},
@@ -199,6 +246,10 @@ static const struct attempt {
 	{"ring", new_ring, false},
 	{"open_by_ring", open_by_ring, true},
 	{"socket_by_ring", socket_by_ring, true},
+	{"connect_by_ring", connect_by_ring, true},
+	{"close_by_ring", close_by_ring, true},
+	{"send_by_ring", send_by_ring, true},
+	{"listen_by_ring", listen_by_ring, true},
 	{"connect_by_sending", connect_by_sending, true},
 };
 
@@ -207,7 +258,7 @@ static bool in_opener;
 static void try_all(void) {
 	const char *process = in_opener ? "opener" : "server";
 	for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++)
-		if (!in_opener || !attempts[i].server_alone)
+		if (!in_opener || getenv("INTRUDER_ALL") || !attempts[i].server_alone)
 			dprintf(STDERR_FILENO, "intruder: %s %s %d\n", process, attempts[i].name, attempts[i].run());
 	dprintf(STDERR_FILENO, "intruder: %s end 0\n", process);
 }

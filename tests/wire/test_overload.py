@@ -136,9 +136,9 @@ def serves(server, count):
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_what_has_waited_too_long_is_refused_and_the_queue_is_never_full(plain, files, workers):
-    with Server(plain, files, "-j", workers, "-n") as server:
+@pytest.mark.parametrize("flags", [("-j", "1"), ("-j", "2"), ("-j", "2", "--upstream", "127.0.0.1")], ids=["1", "2", "upstream"])
+def test_what_has_waited_too_long_is_refused_and_the_queue_is_never_full(plain, files, flags):
+    with Server(plain, files, *flags, "-n") as server:
         before = dropped()
         total = overload(server, plain)
         assert total["answered"] > 100 and total["refused"] > 0, total

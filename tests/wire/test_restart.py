@@ -649,7 +649,8 @@ def test_a_socket_of_the_service_manager_is_served_and_outlives_the_server(build
 
 
 @pytest.mark.clear
-def test_a_socket_that_another_process_has_shut_listens_again(build, root):
+@pytest.mark.parametrize("flags", [(), ("--upstream", "127.0.0.1")], ids=["", "upstream"])
+def test_a_socket_that_another_process_has_shut_listens_again(build, root, flags):
     """As a predecessor may have done under overload, before it ended."""
     with socket.socket() as keeper, socket.socket() as s:
         keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -657,7 +658,7 @@ def test_a_socket_that_another_process_has_shut_listens_again(build, root):
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         s.bind(keeper.getsockname())  # to a number, which it keeps when it does not listen
         s.listen(100)
-        with activated(build, root, s) as server:
+        with activated(build, root, s, flags=("-j", "2", *flags)) as server:
             assert server.get("/a.txt").status == 200
             s.shutdown(socket.SHUT_RD)
             eventually(lambda: answers(server))

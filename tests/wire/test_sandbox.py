@@ -17,7 +17,7 @@ pytestmark = pytest.mark.clear
 
 REFUSED = {errno.ENOSYS, errno.EACCES}
 PASSWD = {"read_passwd", "climb_to_passwd"}
-RINGS = {"open_by_ring", "socket_by_ring"}  # refused by the ring itself, and where there is none
+RINGS = {f"{what}_by_ring" for what in ("open", "socket", "connect", "close", "send", "listen")}  # refused by the ring itself, and where there is none
 # in a build with sanitizers for its leak checker
 SANITIZERS = {"fork", "ptrace", "kill", "kill_other"}
 
@@ -52,14 +52,14 @@ def sanitized(build):
     return b"libasan" in (build / "gatling").read_bytes()
 
 
-def attempts(build, root, intruder, monkeypatch, *flags, as_root=False, process="server"):
+def attempts(build, root, intruder, monkeypatch, *flags, as_root=False, process="server", path="/a.txt", status=200):
     """Returns {name: errno} of the intruder's attempts there."""
     with socket.create_server(("127.0.0.1", 0)) as elsewhere, monkeypatch.context() as patch:
         patch.setenv("LD_PRELOAD", str(intruder))
         patch.setenv("ASAN_OPTIONS", "verify_asan_link_order=0")
         patch.setenv("INTRUDER_PORT", str(elsewhere.getsockname()[1]))
         with Server(build, root, "-j", "1", *flags, as_root=as_root, cwd=root.path) as server:
-            assert server.get("/a.txt").status == 200
+            assert server.get(path).status == status
             said = eventually(lambda: tries(server, process))
     return said
 
@@ -90,6 +90,29 @@ def test_without_root_an_intruder_can_do_nothing_if_symlinks_stay_inside(build, 
     said = attempts(build, open_root, intruder, monkeypatch, *INSIDE)
     assert allowed(said) <= (SANITIZERS if sanitized(build) else set())
     assert unchanged(open_root)
+
+
+@pytest.mark.parametrize("as_root", [False, pytest.param(True, marks=root_only)], ids=["user", "root"])
+def test_with_upstreams_over_tcp_an_intruder_can_connect_but_not_listen(build, open_root, intruder, monkeypatch, as_root):
+    flags = (*INSIDE, "--upstream", "127.0.0.1", *(AS_NOBODY if as_root else ()))
+    said = attempts(build, open_root, intruder, monkeypatch, *flags, as_root=as_root)
+    assert {said.pop(name) for name in PASSWD} <= {errno.ENOENT, errno.EACCES}
+    # the connection that ends the listening takes away what the last attempt needs
+    assert allowed(said) <= {"socket", "connect", "connect_by_sending"} | (SANITIZERS if sanitized(build) else set())
+    assert said["socket"] == 0 and unchanged(open_root)
+
+
+@root_only
+def test_an_intruder_in_what_connects_to_unix_sockets_can_do_that_alone(build, open_root, intruder, monkeypatch):
+    monkeypatch.setenv("INTRUDER_ALL", "1")
+    app = Root({"_redirects": b""})
+    open_root.write("_redirects", f"/x http://unix:{app.path}/none.sock:/ 200\n".encode())
+    flags = (*AS_NOBODY, "--no-https", "--upstream", app.path)  # without the process that opens files
+    said = attempts(build, open_root, intruder, monkeypatch, *flags, as_root=True, process="opener", path="/x", status=502)
+    assert allowed(said) <= {"unix_socket", "connect"} | (SANITIZERS if sanitized(build) else set())
+    (open_root.path / "_redirects").unlink()
+    assert said["unix_socket"] == 0 and {said[name] for name in PASSWD} == {errno.ENOSYS} and unchanged(open_root)
+    app.remove()
 
 
 def test_where_symlinks_may_lead_anywhere_an_intruder_can_read_but_no_more(build, open_root, intruder, monkeypatch):
