@@ -16,7 +16,8 @@ bool passed_request_begin(struct passed_request *p, struct upstreams *upstreams,
 											 .port = arrived->port,
 											 .secure = arrived->secure,
 											 .user = r->user,
-											 .script = &r->script};
+											 .script = &r->script,
+											 .site = r->site};
 	char *user = r->user.at ? malloc(r->user.length + 1) : NULL;
 	bool kept = user || !r->user.at;
 	*p = (struct passed_request){.kept = arrived->kept, .user = {.at = user, .length = r->user.length}};

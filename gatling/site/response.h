@@ -50,6 +50,7 @@ struct response {
 	struct slice location; /* of 3xx */
 	struct slice lines;    /* further field lines, each with its CRLF */
 	struct slice user;     /* the authenticated user, or absent */
+	struct slice site;     /* with upstream: as in struct upstream_request */
 };
 
 /* Sets the status, and no content of its own; nothing is released. With 429 and 503, lines has a Retry-After. */

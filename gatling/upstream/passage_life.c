@@ -53,16 +53,20 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 	char *const head = WORKSPACE(HEAD_ROOM);
 	const bool http = target->protocol == UPSTREAM_HTTP, fcgi = target->protocol == UPSTREAM_FCGI;
 	const struct request *q = r->request;
+	struct passage *p;
 	const bool complete = q->framing == BODY_NONE, upgrades = http && upstream_upgrades(q);
-	struct passage *p = malloc(sizeof *p + (fcgi ? sizeof *p->records : 0));
+	const size_t records = fcgi ? sizeof *p->records : 0;
+	p = malloc(sizeof *p + records + r->site.length);
 	if (!p) return NULL;
+	char *const site = (char *)(p + 1) + records;
 	*p = (struct passage){
 		.upstreams = u,
 		.target = upstream_target_retain(target),
 		.records = fcgi ? (struct fcgi_records *)(p + 1) : NULL,
 		.share = share,
 		.relay_to = -1,
-		.network = peer_is_local(r->client) ? 0 : peer_network(r->client),
+		.asker = {.network = peer_is_local(r->client) ? 0 : peer_network(r->client),
+				  .site = {.at = site, .length = r->site.length}},
 		.answered_ms = (uint32_t)io_now(upstreams_loop(u)),
 		.head_only = q->method == METHOD_HEAD,
 		.upgrades = upgrades,
@@ -78,6 +82,7 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 															: FRAMED_NOT,
 	};
 	if (fcgi) *p->records = (struct fcgi_records){0};
+	(void)text_copy(site, r->site);
 	if (!outgoing_begin(&p->out, (struct slice){.at = head, .length = write_head(head, target->protocol, r)})) {
 		passage_free(p);
 		return NULL;

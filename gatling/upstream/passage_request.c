@@ -179,7 +179,7 @@ static int give_back(struct passage *p, int error) {
 
 void passage_use(struct passage *p, bool fresh, int failure) {
 	int status;
-	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, p->network, &p->tried, &status))) {
+	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, &p->asker, &p->tried, &status))) {
 		const bool reused = p->link->reused;
 		p->link->passage = p;
 		p->blocked = false;

@@ -18,7 +18,7 @@ struct passage {
 	void (*ready)(void *owner);
 	void *owner;
 	struct passage_share *share; /* or NULL */
-	uint64_t network;            /* the client's, as in struct upstream_link */
+	struct upstream_asker asker; /* its site is behind this struct, and the records */
 	uint64_t held;               /* bytes of the request's content that have been put */
 	enum passage_state state;
 	int failure;

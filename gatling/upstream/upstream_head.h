@@ -46,6 +46,7 @@ struct upstream_request {
 	bool secure;                          /* the client uses TLS */
 	struct slice user;                    /* the authenticated user, or absent */
 	const struct upstream_script *script; /* only for a program */
+	struct slice site;                    /* whose rule passes it on: the path of its directory, "" for the root */
 };
 
 struct upstream_field {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gatling/base/cookie.h"
+#include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/status/upstream_counts.h"
@@ -16,6 +17,7 @@ struct upstream {
 	struct upstream_address address;
 	struct upstream_counts *counts;
 	unsigned active, idle; /* connections */
+	uint64_t site;         /* the hash of the one whose request was the first of those that are active */
 	int64_t rests_until_ms;
 	LIST_HEAD(, upstream_link) kept; /* the most recently used first */
 };
@@ -113,25 +115,68 @@ static bool same(const struct upstream_address *a, const struct upstream_address
 	return a->port == b->port && memcmp(&a->address, &b->address, sizeof a->address) == 0 && !strcmp(a->path, b->path);
 }
 
-/* Returns the entry of an address. A new one may replace an entry without requests, but not `kept`. Returns NULL, which
- * is reported, if there is none. */
-static struct upstream *find(struct upstreams *u, const struct upstream_address *address, const struct upstream *kept) {
-	static notice_time next;
-	struct upstream *place = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL;
-	char text[UPSTREAM_TEXT_MAX];
+static uint64_t hash_of(struct slice site) { return hash_octets(0, site); }
+
+/* Returns whether a site has its share of the places. An owner may write any number of addresses into rules, and have
+ * all of them hang: the last place is never for a site that has others. */
+static bool has_share_of_places(const struct upstreams *u, struct slice site) {
+	unsigned own = 0, others = 0;
+	const uint64_t hash = hash_of(site);
 	for (unsigned i = 0; i < u->count; i++) {
-		struct upstream *one = &u->at[i];
-		if (same(&one->address, address)) return one;
-		if (!one->active && one != kept && (!place || one->idle < place->idle)) place = one;
+		if (!u->at[i].active) continue;
+		if (u->at[i].site == hash) own++;
+		else others++;
 	}
+	return own >= (UPSTREAMS_MAX - others + 1) / 2;
+}
+
+/* Reports that an address gets no place, since others have them all. */
+static void tell_no_place(const struct upstream_address *address) {
+	static notice_time next;
+	char text[UPSTREAM_TEXT_MAX];
+	if (!notice_due(&next)) return;
 	upstream_format(text, address);
-	if (!place) {
-		if (notice_due(&next))
-			notice_line(LEVEL_WARNING, "no request is passed on to %s: %d other addresses have requests under way",
-						text, UPSTREAMS_MAX);
+	notice_line(LEVEL_WARNING, "no request is passed on to %s: %d other addresses have requests under way", text,
+				UPSTREAMS_MAX);
+}
+
+/* Reports that an address gets no place, since its site has its share of them. */
+static void tell_no_share(const struct upstream_address *address, struct slice site) {
+	static notice_time next;
+	char text[UPSTREAM_TEXT_MAX];
+	if (!notice_due(&next)) return;
+	upstream_format(text, address);
+	if (slice_ends(site, SLICE("/"))) site.length--;
+	if (!site.length) site = SLICE("at the root");
+	notice_line(LEVEL_WARNING,
+				"no request of the site %.*s is passed on to %s: it has its half of the %d addresses, without those of "
+				"other sites, and their answers do not come",
+				(int)site.length, site.at, text, UPSTREAMS_MAX);
+}
+
+/* Returns the entry of an address. A new one may replace an entry without requests, but not `kept`. Returns NULL, which
+ * is reported, if there is none, or the site has its share of them. */
+static struct upstream *find(struct upstreams *u, const struct upstream_address *address, struct slice site,
+							 const struct upstream *kept) {
+	struct upstream *place = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL, *found = NULL;
+	char text[UPSTREAM_TEXT_MAX];
+	for (unsigned i = 0; i < u->count && !found; i++) {
+		struct upstream *one = &u->at[i];
+		if (same(&one->address, address)) found = one;
+		else if (!one->active && one != kept && (!place || one->idle < place->idle)) place = one;
+	}
+	if (found && found->active) return found;
+	if (!found && !place) {
+		tell_no_place(address);
 		return NULL;
 	}
+	if (has_share_of_places(u, site)) {
+		tell_no_share(address, site);
+		return NULL;
+	}
+	if (found) return found;
 	for (struct upstream_link *link; (link = next_idle(place));) close_link(u, link);
+	upstream_format(text, address);
 	u->count += place == &u->at[u->count];
 	*place = (struct upstream){.address = *address, .counts = upstream_counts_of(text)};
 	LIST_INIT(&place->kept);
@@ -139,7 +184,8 @@ static struct upstream *find(struct upstreams *u, const struct upstream_address 
 }
 
 /* Returns the address to use, or NULL. *status becomes 503 if there is no room for an address. */
-static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, unsigned *tried, int *status) {
+static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, struct slice site, unsigned *tried,
+							   int *status) {
 	struct upstream *best = NULL;
 	unsigned chosen = 0;
 	const int64_t now_ms = io_now(u->options.loop);
@@ -148,7 +194,7 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 	for (unsigned n = 0; n < t->count; n++) {
 		const unsigned i = (first + n) % t->count;
 		if (*tried >> i & 1) continue;
-		struct upstream *one = find(u, &t->at[i], best);
+		struct upstream *one = find(u, &t->at[i], site, best);
 		if (!one) *status = 503;
 		if (!one) continue;
 		bool rests = one->rests_until_ms > now_ms, best_rests = best && best->rests_until_ms > now_ms;
@@ -283,7 +329,7 @@ static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to)
 }
 
 /* Returns whether a client has its share of the connections. Called only when they run short. */
-static bool has_share(const struct upstreams *u, uint64_t network) {
+static bool has_share_of_connections(const struct upstreams *u, uint64_t network) {
 	unsigned left = u->options.connections / UPSTREAM_CLIENT_SHARE + 1;
 	const struct upstream_link *link = network ? LIST_FIRST(&u->used) : NULL;
 	for (; link && left; link = LIST_NEXT(link, used)) left -= link->network == network;
@@ -302,7 +348,7 @@ static unsigned in_use(const struct upstreams *u) {
 static const char *lacks_room(struct upstreams *u, const struct upstream *to, uint64_t network) {
 	const unsigned all = u->options.connections;
 	if (u->count > 1 && to->active >= all - all / UPSTREAM_OTHERS) return "further requests are";
-	if (in_use(u) >= all - all / 4 && has_share(u, network))
+	if (in_use(u) >= all - all / 4 && has_share_of_connections(u, network))
 		return "further requests of a client that has an eighth are";
 	for (unsigned i = 0; i < u->count && u->connections >= all; i++)
 		if (u->at[i].idle) close_link(u, next_idle(&u->at[i]));
@@ -323,13 +369,13 @@ static void tell_full(const struct upstreams *u, const char *which) {
 				most->active, u->options.connections, text, which);
 }
 
-struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh, uint64_t network,
-									 unsigned *tried, int *status) {
+struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh,
+									 const struct upstream_asker *asker, unsigned *tried, int *status) {
 	struct upstream *to;
 	*status = 502;
-	while ((to = choose(u, t, tried, status))) {
+	while ((to = choose(u, t, asker->site, tried, status))) {
 		struct upstream_link *link = fresh ? NULL : take_idle(u, to);
-		const char *lack = link ? NULL : lacks_room(u, to, network);
+		const char *lack = link ? NULL : lacks_room(u, to, asker->network);
 		if (lack) {
 			tell_full(u, lack);
 			*status = 503;
@@ -343,8 +389,9 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			if (!link && is_ours(error)) *status = 503;
 			if (!link) continue;
 		}
-		link->network = network;
+		link->network = asker->network;
 		LIST_INSERT_HEAD(&u->used, link, used);
+		if (!to->active) to->site = hash_of(asker->site);
 		add_active(to, 1);
 		upstream_count(to->counts, UPSTREAM_REQUESTS, 1);
 		return link;

@@ -10,7 +10,8 @@
 
 enum {
 	UPSTREAM_BUFFER = 64 * 1024, /* bytes, see upstreams_take_buffer() */
-	UPSTREAMS_MAX = 64,          /* addresses to which a worker passes requests on at a time; more: 503 */
+	UPSTREAMS_MAX = 64,          /* addresses to which a worker passes requests on at a time; more: 503. A site has at
+									most half of those that others leave. */
 	UPSTREAM_IDLE_MAX = 128,     /* idle connections that are kept for an address */
 	UPSTREAM_IDLE_MS = 4000,     /* how long they are kept; Node and uvicorn close theirs after 5 s */
 	UPSTREAM_CONNECT_MS = 5000,  /* to connect */
@@ -22,6 +23,12 @@ enum {
 struct passage;
 struct upstream;
 
+/* For whom a connection is taken. */
+struct upstream_asker {
+	uint64_t network;  /* of the client, see peer_network(); 0: on a unix socket */
+	struct slice site; /* the path of its directory, "" for the root */
+};
+
 /* A connection to an upstream. */
 struct upstream_link {
 	uint8_t kind;           /* COOKIE_UPSTREAM, see cookie.h */
@@ -30,7 +37,7 @@ struct upstream_link {
 	bool had_much : 1;      /* the content of its last response was longer than PASSAGE_BUFFER */
 	int fd;
 	struct upstream *to;
-	uint64_t network; /* of the client whose request it carries, see peer_network(); 0: on a unix socket */
+	uint64_t network; /* of the client whose request it carries, as in struct upstream_asker */
 	LIST_ENTRY(upstream_link) used;
 	struct passage *passage; /* the passage that uses it; NULL: it is idle */
 	LIST_ENTRY(upstream_link) idle;
@@ -63,9 +70,9 @@ void upstreams_return_buffer(struct upstreams *upstreams, char *buffer);
 /* Returns a connection to an address of the target, or NULL with the status to answer, 502 or 503, in *status. Of the
  * addresses that may be used and are not in `tried` (a bit for each), chooses one with the fewest requests under way,
  * and sets its bit. The connection was idle, unless `fresh`, or is being made: it becomes writable when it is
- * connected. network: as in struct upstream_link. */
+ * connected. */
 struct upstream_link *upstreams_take(struct upstreams *upstreams, const struct upstream_target *target, bool fresh,
-									 uint64_t network, unsigned *tried, int *status);
+									 const struct upstream_asker *asker, unsigned *tried, int *status);
 
 /* Makes writes leave at once, even if earlier ones are not acknowledged (TCP_NODELAY). Requests of a single piece do
  * not need it. */

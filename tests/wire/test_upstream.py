@@ -612,9 +612,47 @@ def test_a_client_leaves_connections_to_upstreams_for_others(plain):
         release.set()
 
 
+@contextlib.contextmanager
+def many_upstreams(build, count, sites, handle):
+    """Runs a server of sites that pass /N/ on to the Nth upstream."""
+    with contextlib.ExitStack() as stack:
+        upstreams = [stack.enter_context(Upstream(handle)) for _ in range(count)]
+        rule = "\n".join(f"/{n}/* http://{upstream.address}/:splat 200" for n, upstream in enumerate(upstreams))
+        files = {f"{site}/_redirects": rule.encode() for site in sites}
+        yield stack.enter_context(passing(build, upstreams[0], rule="", files=files)), upstreams, stack
+
+
+def ask_to_wait(server, stack, upstream, n, site):
+    """Returns a client whose request has reached the upstream."""
+    client, before = stack.enter_context(server.connect()), len(upstream.requests)
+    client.send(f"GET /{n}/wait HTTP/1.1\r\nHost: {site}\r\n\r\n".encode())
+    assert eventually(lambda: len(upstream.requests) > before)
+    return client
+
+
 def test_so_many_upstreams_are_used_at_a_time(plain):
     """One without a request under way makes room for another, and loses its idle connections."""
-    most = 64
+    release = threading.Event()
+    shares = {"a.example": 32, "b.example": 16, "c.example": 8, "d.example": 4, "e.example": 2, "f.example": 1, "g.example": 1}
+    most, owner = sum(shares.values()), [site for site, share in shares.items() for _ in range(share)]
+
+    def handle(link):
+        while True:
+            if "/wait" in link.request().line:
+                release.wait(TIMEOUT)
+            link.answer()
+
+    with many_upstreams(plain, most + 1, [*shares, "h.example"], handle) as (server, upstreams, stack):
+        assert [server.get(f"/{n}/", host="a.example").status for n in range(most + 1)] == [200] * (most + 1)
+        waiting = [ask_to_wait(server, stack, upstreams[n], n, owner[n]) for n in range(most)]
+        assert server.get(f"/{most}/", host="h.example").status == 503
+        eventually(lambda: any(f"no request is passed on to {upstreams[most].address}: {most} other" in line for line in server.errors))
+        release.set()
+        assert [client.response().status for client in waiting] == [200] * most
+        assert server.get(f"/{most}/", host="h.example").status == 200
+
+
+def test_a_site_whose_upstreams_hang_leaves_half_of_the_places(plain):
     release = threading.Event()
 
     def handle(link):
@@ -623,20 +661,19 @@ def test_so_many_upstreams_are_used_at_a_time(plain):
                 release.wait(TIMEOUT)
             link.answer()
 
-    with contextlib.ExitStack() as stack:
-        upstreams = [stack.enter_context(Upstream(handle)) for _ in range(most + 1)]
-        rule = "\n".join(f"/{n}/* http://{upstream.address}/:splat 200" for n, upstream in enumerate(upstreams))
-        server = stack.enter_context(passing(plain, upstreams[0], rule=rule))
-        assert [server.get(f"/{n}/").status for n in range(most + 1)] == [200] * (most + 1)
-        waiting = [stack.enter_context(server.connect()) for _ in range(most)]
-        for n, client in enumerate(waiting):
-            client.send(b"GET /%d/wait HTTP/1.1\r\nHost: a\r\n\r\n" % n)
-        eventually(lambda: sum(len(upstream.requests) for upstream in upstreams) == 2 * most + 1)
-        assert server.get(f"/{most}/").status == 503
-        eventually(lambda: any(f"no request is passed on to {upstreams[most].address}: {most} other" in line for line in server.errors))
+    with many_upstreams(plain, 66, ["a.example", "b.example", "c.example"], handle) as (server, upstreams, stack):
+        waiting = [ask_to_wait(server, stack, upstreams[n], n, "a.example") for n in range(32)]
+        assert [server.get(f"/{n}/", host="a.example").status for n in range(32, 64)] == [503] * 32
+        eventually(lambda: any("no request of the site a.example is passed on to" in line for line in server.errors))
+        # others are served, also by an upstream that the first one uses
+        assert server.get("/64/", host="b.example").status == 200 and server.get("/0/", host="b.example").status == 200
+        # the second has half of the rest, so that there is always a place for a third
+        waiting += [ask_to_wait(server, stack, upstreams[n], n, "b.example") for n in range(32, 48)]
+        assert [server.get(f"/{n}/", host="b.example").status for n in range(48, 64)] == [503] * 16
+        assert server.get("/65/", host="c.example").status == 200
         release.set()
-        assert [client.response().status for client in waiting] == [200] * most
-        assert server.get(f"/{most}/").status == 200
+        assert [client.response().status for client in waiting] == [200] * 48
+        assert server.get("/63/", host="a.example").status == 200
 
 
 def test_an_upstream_that_does_not_take_connections_is_a_504(plain):

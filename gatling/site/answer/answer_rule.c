@@ -67,6 +67,7 @@ static void answer_upstream(struct decision *d, const struct redirect *rule, boo
 	response_status(d->response, 0);
 	d->response->user = user;
 	d->response->upstream = rule->upstream;
+	d->response->site = d->site->prefix;
 	d->response->location = rule->target;
 	d->response->script = script;
 }
