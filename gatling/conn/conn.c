@@ -242,10 +242,19 @@ static bool reads_requests(const struct conn *c) {
 	return c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 
+/* Handles the end of the client's side. Returns whether it still gets an answer. */
+static bool end_input(struct conn *c, struct conn_run *run) {
+	if (c->state != CONN_PASS || !conn_pass_has_request(c)) return false;
+	run->progress |= !c->ending;
+	c->input_ended = true;
+	if (!c->ending) c->ending = CONN_ENDING_CLOSE;
+	return true;
+}
+
 /* Ends a run: closes the connection, or keeps its input, and waits for the events that its state needs. */
-static void wait_or_close(struct conn_context *w, struct conn *c, const struct conn_run *run) {
+static void wait_or_close(struct conn_context *w, struct conn *c, struct conn_run *run) {
 	bool reads = reads_requests(c) || c->state == CONN_PASS;
-	bool closed = c->state == CONN_CLOSED || (reads && c->tls && tls_ended(c->tls));
+	bool closed = c->state == CONN_CLOSED || (reads && c->tls && tls_ended(c->tls) && !end_input(c, run));
 	if (closed || !conn_keep_input(c, run->input)) {
 		conn_close(w, c);
 		return;
@@ -302,7 +311,8 @@ void conn_wait(struct conn_context *w, struct conn *c) {
 
 void conn_readable(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.known = c->state == CONN_HEAD ? conn_kept(c) : 0};
-	if (c->state <= CONN_HANDSHAKE || (conn_pass_draws(c) ? conn_pass_draw(c, &run) : conn_read(c, &run.input)))
+	if (c->state <= CONN_HANDSHAKE || (conn_pass_draws(c) ? conn_pass_draw(c, &run) : conn_read(c, &run.input)) ||
+		(c->input_ended && end_input(c, &run)))
 		go(w, c, &run);
 	else conn_close(w, c);
 }
@@ -338,6 +348,9 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 		c->state = (uint8_t)conn_http1_refuse_late(c, &run);
 		run.progress = true;
 		go(w, c, &run);
+	} else if (c->state == CONN_PASS && c->input_ended && !conn_pass_waits_for_client(c)) {
+		if (conn_is_reset(c)) conn_close(w, c);
+		else conn_set_deadline(c);
 	} else if (conn_give_up_waiting(c)) {
 		run.progress = true;
 		go(w, c, &run);

@@ -134,7 +134,7 @@ static enum persistence persistence_of(struct conn *c, const struct request *q) 
 	bool draining = c->context->draining;
 	/* the client does not know that the connection ends, and may have sent more */
 	if (q->keep_alive && draining) c->ending = CONN_ENDING_LINGER;
-	if (!q->keep_alive || draining) return PERSIST_NOT;
+	if (!q->keep_alive || draining || c->input_ended) return PERSIST_NOT;
 	return q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
 }
 

@@ -63,10 +63,11 @@ void conn_pass_on_ready(struct conn *c, void (*ready)(void *conn)) {
 	passage_on_ready(c->pass->passed.passage, ready, c);
 }
 
-/* After the content of its request, the client may send another request, or go away. */
-bool conn_pass_wants_input(const struct conn *c) { return !c->input; }
+/* After the content of its request, the client may send another request, end its side, or go away. */
+bool conn_pass_wants_input(const struct conn *c) { return !c->input && !c->input_ended; }
 
 bool conn_pass_is_tunnel(const struct conn *c) { return c->pass->tunnel; }
+bool conn_pass_has_request(const struct conn *c) { return !body_pending(&c->pass->body) && !c->pass->tunnel; }
 bool conn_pass_has_answered(const struct conn *c) { return c->pass->passed.status; }
 
 /* Returns how many bytes of content can be passed on; 0: too few to be worth a call. */
@@ -191,7 +192,7 @@ static enum body_framing settle(struct conn *c, const struct upstream_response *
 	return p->chunked ? BODY_CHUNKED : unknown ? BODY_NONE : head->framing;
 }
 
-/* Returns false without memory. */
+/* Returns false without memory, or for a client that cannot use the response. */
 static bool add_head(struct conn *c) {
 	struct conn_pass *p = c->pass;
 	struct slice lines;
@@ -203,6 +204,7 @@ static bool add_head(struct conn *c) {
 	if (interim && !p->tunnel && passed_request_kept(&p->passed)->minor == 0) return true; /* unknown to HTTP/1.0 */
 	if (interim && !p->tunnel) return http1_write_interim(batch, head->status, head->reason, lines) == 0;
 	p->passed.status = head->status;
+	if (p->tunnel && c->input_ended) return false; /* it would go one way only */
 	if (p->tunnel) {
 		passed_request_slim(&p->passed);
 		c->ending = CONN_ENDING_CLOSE;

@@ -17,6 +17,7 @@ enum {
 	/* How often a lingering connection (RFC 9112, section 9.6) is tested. It is closed when the client has acknowledged
 	 * everything, has acknowledged nothing for timeout_s, or has sent CONN_LINGER_BYTES. */
 	CONN_LINGER_MS = 2000,
+	CONN_GONE_MS = 1000,         /* between two looks at a client that has ended its side and waits for an upstream */
 	CONN_TUNNEL_LAST_MS = 10000, /* a WebSocket that is silent this long is closed when the worker ends */
 	CONN_LINGER_LAST_MS = 100,   /* CONN_LINGER_MS with DRAIN_IDLE: a successor may wait for this process to end */
 	CONN_LINGER_BYTES = 4 * 1024 * 1024
@@ -56,7 +57,7 @@ struct conn {
 	bool head : 1;              /* CONN_BODY: the request is a HEAD */
 	bool frames_wait : 1;       /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
 	bool admitted : 1;          /* HTTP/1.1: the request at the front of the input is within the limits */
-	bool input_ended : 1;       /* CONN_HTTP2: the client has ended its side */
+	bool input_ended : 1;       /* CONN_HTTP2, CONN_PASS: the client has ended its side */
 	unsigned forwarding : 2;    /* enum forwarding: the field that names the client of each request */
 	bool secure : 1;            /* the client uses TLS, to here or to a balancer; CONN_PROXY: a handshake follows */
 	unsigned unsent_halved : 5; /* the context's when the limit was set; CONN_UNSENT_UNKNOWN: the listener's limit */
@@ -113,7 +114,7 @@ void conn_limit_unsent(struct conn *conn);
 static inline bool conn_blocked(const struct conn *conn) { return conn->tls && tls_blocked(conn->tls); }
 
 /* Reads from the client into the scratch buffer, behind the bytes that were kept. *input is both. Returns false if the
- * connection has ended or failed; EAGAIN is not a failure. */
+ * input has ended (input_ended) or the connection has failed; EAGAIN is not a failure, nor is the end with HTTP/2. */
 bool conn_read(struct conn *conn, struct slice *input);
 
 static inline size_t conn_kept(const struct conn *conn) { return conn->input ? conn->input->length : 0; }
@@ -138,6 +139,9 @@ struct peer conn_other_end(const struct conn *conn);
  * without memory. */
 bool conn_remember_end(struct conn *conn);
 void conn_forget_end(const struct conn *conn);
+
+/* Returns whether the client has reset the connection after it has ended its side. */
+bool conn_is_reset(const struct conn *conn);
 
 /* Takes a batch for conn->outgoing, unless it has one. Returns false without memory. */
 bool conn_take_batch(struct conn *conn);
@@ -167,6 +171,7 @@ void conn_pass_on_ready(struct conn *conn, void (*ready)(void *conn));
 bool conn_pass_wants_input(const struct conn *conn);
 bool conn_pass_waits_for_client(const struct conn *conn);
 bool conn_pass_lacks_content(const struct conn *conn); /* it waits for the request's, and has room */
+bool conn_pass_has_request(const struct conn *conn);   /* all of it: the client may end its side */
 bool conn_pass_has_answered(const struct conn *conn);
 bool conn_pass_is_tunnel(const struct conn *conn);
 

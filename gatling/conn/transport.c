@@ -1,5 +1,6 @@
 /* transport.c - see conn_state.h: reads and writes the bytes of a connection, through TLS if it uses it. */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "gatling/conn/conn_state.h"
@@ -45,8 +46,8 @@ bool conn_read(struct conn *c, struct slice *input) {
 	const bool takes_turns = !c->tls && c->state != CONN_LINGER && c->state != CONN_PASS; /* content costs little */
 	if (room > w->read_most && takes_turns) room = w->read_most;
 	ssize_t n = c->state == CONN_LINGER ? io_tryread(w->loop, c->fd, at, room) : conn_receive(c, at, room);
+	c->input_ended |= n == 0;
 	if (n == 0 && c->http2 && c->state != CONN_LINGER) {
-		c->input_ended = true;
 		input->length = 0; /* the part of a frame that was kept is dropped */
 		return true;
 	}
@@ -97,6 +98,11 @@ bool conn_remember_end(struct conn *c) {
 
 void conn_forget_end(const struct conn *c) {
 	if ((unsigned)c->fd < c->context->proxies) c->context->proxy[c->fd] = peer_unknown;
+}
+
+bool conn_is_reset(const struct conn *c) {
+	struct pollfd p = {.fd = c->fd};
+	return poll(&p, 1, 0) > 0;
 }
 
 bool conn_take_batch(struct conn *c) {

@@ -795,7 +795,46 @@ def test_the_upstream_with_the_fewest_requests_is_asked(build):
             client.close()
 
 
-def test_a_client_that_goes_away_ends_the_request(build):
+@pytest.mark.parametrize("framing", ["length", "chunks", "page"])
+def test_a_client_that_has_said_all_gets_its_answer(build, framing):
+    """It may end its side after its request, as on paths of files; then the connection ends."""
+    release = threading.Event()
+
+    def handle(link):
+        link.request()
+        assert release.wait(TIMEOUT)
+        link.send({"length": b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + bytes(100_000), "page": b"nonsense\r\n\r\n",
+                   "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"}[framing])  # fmt: skip
+        if framing == "chunks":
+            for _ in range(3):
+                link.send(b"3\r\nabc\r\n")
+            link.send(b"0\r\n\r\n")
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(b"POST /api/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+        eventually(lambda: upstream.requests and upstream.requests[0].body)
+        c.half_close()
+        assert server.get("/there.txt").body == b"there"  # the end has been seen before
+        release.set()
+        response = c.response()
+        assert response["Connection"] == "close"
+        assert (response.status, response.body) == {"length": (200, bytes(100_000)), "chunks": (200, b"abc" * 3), "page": (502, b"our page")}[framing]
+        c.assert_closed()
+
+
+def test_a_client_that_ends_its_side_in_the_middle_of_its_content_has_sent_no_request(build):
+    ended = threading.Event()
+    with Upstream(lambda link: (link.head(), link.ended(), ended.set())) as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(b"POST /api/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc")
+        eventually(lambda: upstream.requests)
+        c.half_close()
+        c.assert_closed()
+        assert ended.wait(TIMEOUT)
+
+
+@pytest.mark.parametrize("half_closed", [False, True])
+def test_a_client_that_goes_away_ends_the_request(build, half_closed):
+    """An RST says so; a FIN may come from one that waits for its answer."""
     gone = threading.Event()
 
     def handle(link):
@@ -807,6 +846,11 @@ def test_a_client_that_goes_away_ends_the_request(build):
         with server.connect() as c:
             c.send(b"GET /api/ HTTP/1.1\r\nHost: a\r\n\r\n")
             eventually(lambda: upstream.requests)
+            if half_closed:
+                c.half_close()
+                assert server.get("/there.txt").status == 200  # the FIN has been seen before
+                assert not gone.is_set()
+            c.reset()
         assert gone.wait(20)
         assert server.get("/there.txt").status == 200
 
@@ -1001,6 +1045,7 @@ def test_a_client_that_goes_away_in_the_middle_is_logged_with_what_it_got(build)
             received = b""
             while len(received) < 1_000_000:
                 received += c.socket.recv(100_000)
+            c.reset()
         eventually(lambda: server.lines)
         stopped.set()
         assert '"GET /api/x HTTP/1.1" 200 1000000 ' in server.lines[0]
@@ -1456,6 +1501,7 @@ def test_what_comes_of_requests_is_counted_by_upstream(build, place):
             assert '\ngatling_upstream_failures_total{upstream="127.0.0.1:1"} 1\n' in metrics
             assert re.search(rf"\nupstream +{upstream.address}\n +requests 4  responses 3  errors 1  failures 1  mean ms \d+\n", text)
             assert max(map(len, text.splitlines())) <= 80
+            waits.reset()
 
 
 def test_http2_over_tls(build):
