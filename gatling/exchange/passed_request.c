@@ -15,6 +15,7 @@ bool passed_request_begin(struct passed_request *p, struct upstreams *upstreams,
 											 .proxy = arrived->proxy,
 											 .port = arrived->port,
 											 .secure = arrived->secure,
+											 .content_first = arrived->content_first,
 											 .user = r->user,
 											 .script = &r->script,
 											 .site = r->site};

@@ -30,6 +30,7 @@ struct arrived_request {
 	struct peer proxy;          /* the address of that proxy */
 	unsigned port;
 	bool secure;
+	bool content_first;          /* see struct upstream_request */
 	struct passage_share *share; /* see passage_new() */
 };
 

@@ -229,6 +229,7 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 											.proxy = h->peer,
 											.port = h->port,
 											.secure = h->secure,
+											.content_first = q->framing == BODY_LENGTH && !q->expect_continue,
 											.share = &h->share};
 	if (!p || !passed_request_begin(&p->passed, h->context->upstreams, &arrived, r)) {
 		free(p);

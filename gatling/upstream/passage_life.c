@@ -73,8 +73,9 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 		.must_change = q->websocket,
 		.complete = complete,
 		.holds = fcgi && q->framing == BODY_CHUNKED,
-		.expects = !complete && request_has(q, FIELD_EXPECT),
-		.continues = !http && !complete && request_has(q, FIELD_EXPECT) && q->minor >= 1,
+		.content_first = r->content_first,
+		.expects = q->expect_continue,
+		.continues = !http && q->expect_continue,
 		.gzips = upstreams_compress(u) && upstream_gzip_wanted(q) && !upgrades,
 		.repeatable = complete && is_idempotent(q->method_name) && !upgrades,
 		.out.framing = fcgi && !complete                    ? FRAMED_RECORDS
@@ -87,7 +88,7 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 		passage_free(p);
 		return NULL;
 	}
-	passage_use(p, false, 0);
+	if (!p->content_first) passage_use(p, false, 0);
 	return p;
 }
 

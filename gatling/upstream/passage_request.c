@@ -82,6 +82,11 @@ static size_t write_some(struct passage *p, struct slice bytes) {
 
 /* Sends as much as possible. While the connection is being made, try_connection() does so instead. */
 void passage_flush(struct passage *p) {
+	if (p->content_first) return;
+	if (!p->link && p->state == PASSAGE_CONNECTS) { /* it was content_first */
+		passage_use(p, false, 0);
+		return;
+	}
 	if (p->holds && !p->complete && p->held <= PASSAGE_HELD) return;
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
 	p->holds = false;
@@ -113,6 +118,7 @@ size_t passage_put(struct passage *p, struct slice content) {
 	const size_t length = content.length;
 	const bool framed = p->state != PASSAGE_TUNNEL && p->out.framing != FRAMED_NOT;
 	p->held += length;
+	p->content_first &= !length;
 	p->expects &= !length;
 	if (length >= COPIED_MAX && !framed && !passage_to_send(p) && can_write(p))
 		slice_drop(&content, write_some(p, content)); /* no copy */
@@ -136,6 +142,7 @@ ssize_t passage_draw(struct passage *p, int fd, void *buffer, size_t length, siz
 void passage_put_end(struct passage *p, struct slice section) {
 	char *const lines = WORKSPACE(UPSTREAM_TRAILERS_MAX);
 	p->complete = true;
+	p->content_first = false;
 	if (drops_content(p) || p->state == PASSAGE_TUNNEL) return;
 	if (p->state > PASSAGE_CONNECTS) passage_note_progress(p); /* the rest is up to the upstream */
 	const struct slice trailers = {.at = lines, .length = upstream_trailers(section, lines)};

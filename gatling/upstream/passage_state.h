@@ -10,7 +10,7 @@
 /* There may be thousands: the order of the members leaves hardly any gaps. */
 struct passage {
 	struct upstreams *upstreams;
-	struct upstream_link *link; /* NULL: it has failed */
+	struct upstream_link *link; /* NULL: it has failed, or content_first */
 	char to[UPSTREAM_TEXT_MAX]; /* the address of the link after it is gone; "": not known */
 	struct upstream_target *target;
 	struct fcgi_records *records; /* those of the response (FastCGI), behind this struct; or NULL */
@@ -35,6 +35,7 @@ struct passage {
 	bool expects;        /* the client may wait for a 100, and has sent no content */
 	bool continues;      /* the client waits for a 100, which a program does not send */
 	bool holds;          /* nothing is sent until the content is complete, or longer than PASSAGE_HELD */
+	bool content_first;  /* no connection is taken until content has come, or its end */
 	bool complete;       /* all of the request has been put */
 	bool shut;           /* the sending side of the connection has been shut down */
 	bool blocked;        /* the socket is full */

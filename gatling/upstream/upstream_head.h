@@ -37,14 +37,16 @@ struct upstream_script {
 /* A request to be passed on. */
 struct upstream_request {
 	const struct request *request;
-	struct slice target; /* path and query, percent-encoded; programs get only the query from it */
-	struct slice host;   /* as sent by the client, or absent */
+	struct slice target;    /* path and query, percent-encoded; programs get only the query from it */
+	struct slice host;      /* as sent by the client, or absent */
+	struct slice authority; /* the upstream's, for a client that sends no host */
 	const struct peer *client;
-	enum forwarding forwarding;           /* the field in which a trusted proxy has named the client, if there is one */
-	struct peer proxy;                    /* that proxy, whose fields are passed on as well */
-	unsigned port;                        /* to which the client has connected; 0: none */
-	bool secure;                          /* the client uses TLS */
-	struct slice user;                    /* the authenticated user, or absent */
+	enum forwarding forwarding; /* the field in which a trusted proxy has named the client, if there is one */
+	struct peer proxy;          /* that proxy, whose fields are passed on as well */
+	unsigned port;              /* to which the client has connected; 0: none */
+	bool secure;                /* the client uses TLS */
+	bool content_first; /* nothing is sent before content has come, or its end: until then it may not be valid */
+	struct slice user;  /* the authenticated user, or absent */
 	const struct upstream_script *script; /* only for a program */
 	struct slice site;                    /* whose rule passes it on: the path of its directory, "" for the root */
 };

@@ -293,6 +293,69 @@ def test_content_of_another_length_than_announced_is_no_request(build, sent, ann
         assert len(upstream.requests) <= 1
 
 
+@pytest.mark.parametrize("announced,sent", [("5", None), ("3", b"a" * 10), ("0", b"a"), ("20000", b"a"), ("5", b"")])
+def test_an_upstream_sees_nothing_of_a_request_whose_length_is_wrong_from_the_start(build, announced, sent):
+    with Upstream() as upstream, passing(build, upstream) as server, Client(server) as c:
+        stream = c.ask("/api/x", ("content-length", announced), method="POST", end=sent is None)
+        if sent is not None:
+            assert c.get("/there.txt").body == b"there"  # the head has been seen
+            assert not upstream.links
+            c.send(frame(DATA, END_STREAM, stream, sent))
+        assert c.next(RST_STREAM).payload == struct.pack(">I", PROTOCOL_ERROR)
+        assert c.get("/there.txt").body == b"there"
+        assert c.get("/api/y").status == 200
+        assert [request.line for request in upstream.requests] == ["GET /y HTTP/1.1"]
+
+
+def test_an_upstream_of_a_request_that_becomes_too_long_is_not_used_again(build):
+    def handle(link):
+        if link.head().line.startswith("POST "):
+            link.ended()
+        else:
+            link.answer()
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server) as c:
+        stream = c.ask("/api/x", ("content-length", "5"), method="POST", end=False)
+        c.send(frame(DATA, 0, stream, b"abc"))
+        eventually(lambda: upstream.requests)
+        c.send(frame(DATA, END_STREAM, stream, b"defGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"))
+        assert c.next(RST_STREAM).payload == struct.pack(">I", PROTOCOL_ERROR)
+        assert c.get("/api/y").body == b"ok"
+        assert [request.line for request in upstream.requests] == ["POST /x HTTP/1.1", "GET /y HTTP/1.1"] and len(upstream.links) == 2
+
+
+@pytest.mark.parametrize("length", ["3", None])
+def test_a_client_that_expects_a_100_gets_that_of_the_upstream(build, length):
+    """Its head is passed on before its content, which waits for that."""
+
+    def handle(link):
+        request = link.head()
+        assert request["Expect"] == "100-continue"
+        link.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        link.answer(link.body(request).body)
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server) as c:
+        fields = [("content-length", length)] if length else []
+        stream = c.ask("/api/x", ("expect", "100-Continue"), *fields, method="POST", end=False)
+        assert c.head(stream) == ({":status": "100"}, False)
+        c.put(stream, b"abc")
+        assert c.answers(stream)[0].body == b"abc"
+
+
+def test_a_client_without_content_expects_nothing(build):
+    with Upstream() as upstream, passing(build, upstream) as server, Client(server) as c:
+        assert c.get("/api/x", ("expect", "100-continue"), method="POST").status == 200
+        assert c.get("/api/x", ("expect", "something")).status == 417
+        (request,) = upstream.requests
+        assert request["Expect"] is None and request["Content-Length"] == "0"
+
+
+def test_options_of_the_server_are_its_own(build):
+    with Upstream() as upstream, passing(build, upstream, rule="/* http://{}/:splat 200!") as server, Client(server) as c:
+        assert c.get("*", method="OPTIONS").status == 204
+        assert not upstream.requests
+
+
 def test_passwords_come_first_and_content_that_comes_meanwhile_is_kept(build):
     files = {"api/.htaccess": f"Realm\nann:{HASHES['bcrypt']}\n".encode(), "api/x": b""}
     rule = "/api/* http://{}/:splat 200!"
