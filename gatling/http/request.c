@@ -220,7 +220,7 @@ static int parse_expect(struct request *r) {
 		struct slice list = r->field[i].value;
 		for (struct slice expectation; slice_next_element(&list, &expectation);) {
 			if (!slice_equal_nocase(expectation, SLICE("100-continue"))) return -417;
-			r->expect_continue = r->framing != BODY_NONE;
+			r->expect_continue = true;
 		}
 	}
 	return 0;
@@ -314,6 +314,7 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 	size_t used = length - rest.length + 2;
 	int error = used > HEAD_MAX ? -431 : check_host(r);
 	if (error || (error = request_end(r)) || (error = parse_connection(r))) return error;
+	r->expect_continue &= r->framing != BODY_NONE;
 	return (int)used;
 }
 

@@ -81,7 +81,7 @@ int request_parse(struct request *request, const char *buffer, size_t length);
 /* Fill in a request whose head does not come as text (HTTP/2): first the method and the target, then each field, then
  * the end. The request refers to the slices, which the caller still owns. Values must consist of characters of the
  * class CHAR_TEXT. Return 0, or the negative status as above. line stays absent, minor is 1, and host is that of an
- * absolute-form target. */
+ * absolute-form target; the caller sets framing, and clears expect_continue without content. */
 int request_begin(struct request *request, struct slice method, struct slice target);
 int request_add(struct request *request, enum field_name name, struct slice value);
 int request_end(struct request *request);

@@ -41,7 +41,7 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *a
 		response_status(&r, 413);
 	}
 	/* RFC 9110, section 10.1.1: a 100 or the final status is sent at once; an upstream decides for itself */
-	if (asked->receiving && r.status && request_has(asked->request, FIELD_EXPECT)) {
+	if (asked->receiving && r.status && asked->request->expect_continue) {
 		if (r.status < 400) stream_continue(h, asked->id, out);
 		else asked->discards = true;
 	}
@@ -72,11 +72,12 @@ static bool may_be_passed_on(const struct http2 *h, const struct stream *s) {
 	return h->context->upstreams && s->waiting && kept_request_waits_for_job(s->waiting);
 }
 
-/* Sets the framing that the content would have in HTTP/1.1. */
+/* Sets the framing that the content would have in HTTP/1.1, and whether the client waits for a 100 before it. */
 static void set_framing(struct request *q, bool receiving) {
 	bool has_length = request_has(q, FIELD_CONTENT_LENGTH);
 	if (!receiving || q->websocket) q->framing = BODY_NONE;
 	else q->framing = has_length ? BODY_LENGTH : BODY_CHUNKED;
+	q->expect_continue &= q->framing != BODY_NONE;
 }
 
 /* Passes content on, see stream_pass_put(). It is sent when all frames of this read have been handled. */

@@ -173,7 +173,7 @@ bool stream_answer_again(struct http2 *h, struct stream *s) {
 	}
 	(void)stream_take_waiting(s);
 	/* a client that waits for a 100, or for a tunnel, sends no more */
-	s->discards |= s->receiving && (request_has(waiting->request, FIELD_EXPECT) || waiting->request->websocket);
+	s->discards |= s->receiving && (waiting->request->expect_continue || waiting->request->websocket);
 	s->receiving &= !s->discards;
 	bool answered = fill_stream(h, s, waiting->request, &r, NULL);
 	if (answered) s->batch->started_ns = waiting->started_ns;

@@ -127,7 +127,7 @@ void stream_pass_taken(struct http2 *h, struct stream *s) {
 /* Returns whether the client may send content of the request, but does not. */
 static bool lacks_content(const struct http2 *h, const struct stream *s) {
 	const struct stream_pass *p = s->pass;
-	bool waits_for_100 = !p->begun && request_has(passed_request_kept(&p->passed), FIELD_EXPECT);
+	bool waits_for_100 = !p->begun && passed_request_kept(&p->passed)->expect_continue;
 	bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !passage_unsent(p->passed.passage);
 	return s->receiving && !p->tunnel && !waits_for_100 && can_send;
 }

@@ -37,14 +37,19 @@ static bool is_idempotent(struct slice method) {
 	return false;
 }
 
-/* Writes the head of the request to out. Returns its length. */
-static size_t write_head(char *out, enum upstream_protocol protocol, const struct upstream_request *r) {
-	switch (protocol) {
+/* Writes the head of the request to out. Returns its length. An upstream of HTTP/1.1 gets a Host in any case (RFC 9112,
+ * section 3.2): its own address, if the client has sent none. */
+static size_t write_head(char *out, const struct upstream_target *target, const struct upstream_request *r) {
+	char text[UPSTREAM_TEXT_MAX] = "localhost";
+	struct upstream_request named = *r;
+	switch (target->protocol) {
 	case UPSTREAM_HTTP: break;
 	case UPSTREAM_FCGI: return upstream_fcgi_head(out, r);
 	case UPSTREAM_SCGI: return upstream_scgi_head(out, r);
 	}
-	return upstream_request_head(out, r);
+	if (!target->at[0].path[0]) upstream_format(text, &target->at[0]);
+	named.authority = slice_of(text);
+	return upstream_request_head(out, &named);
 }
 
 struct passage *passage_new(struct upstreams *u, const struct upstream_target *target, const struct upstream_request *r,
@@ -84,7 +89,7 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 	};
 	if (fcgi) *p->records = (struct fcgi_records){0};
 	(void)text_copy(site, r->site);
-	if (!outgoing_begin(&p->out, (struct slice){.at = head, .length = write_head(head, target->protocol, r)})) {
+	if (!outgoing_begin(&p->out, (struct slice){.at = head, .length = write_head(head, target, r)})) {
 		passage_free(p);
 		return NULL;
 	}

@@ -64,12 +64,12 @@ static bool is_plain(struct slice name) {
 }
 
 /* Writes the fields. Those that came more than once are joined (RFC 9110, section 5.3), Cookie with semicolons (RFC
- * 6265). Expect is left out, since it has been answered. */
+ * 6265). */
 static char *put_fields(char *at, put_variable *put, struct upstream_field *field, unsigned count) {
 	char *const joined = WORKSPACE(HEAD_MAX + 2 * FIELDS_MAX);
 	for (struct upstream_field *f = field; f < field + count; f++) {
 		struct slice separator = is_named(f, SLICE("cookie")) ? SLICE("; ") : SLICE(", ");
-		if (!is_plain(f->name) || is_named(f, SLICE("expect"))) continue;
+		if (!is_plain(f->name)) continue;
 		const bool is_type = is_named(f, SLICE("content-type"));
 		char *end = text_copy(joined, f->value);
 		for (struct upstream_field *other = f + 1; other < field + count; other++) {
@@ -136,7 +136,7 @@ static char *put_variables(char *at, put_variable *put, const struct upstream_re
 	at = put_paths(put_uri(at, put, q), put, u->script);
 	at = put_client(at, put, u);
 	if (u->host.length) at = put(at, SLICE("HTTP_HOST"), u->host);
-	return put_fields(at, put, field, upstream_fields(q, field));
+	return put_fields(at, put, field, upstream_fields(u, field));
 }
 
 /* --- SCGI --- */

@@ -22,18 +22,27 @@ static int line_end(struct slice at, bool lf) {
 	return lf && at.at[0] == '\n' ? 1 : -1;
 }
 
-/* Removes the next field line from the front of *rest. lf: it may end with LF alone. Returns 1, 0 if it is not
- * complete, or -1 if it is malformed. */
-static int next_line(struct slice *rest, bool lf, struct line *line) {
+/* Whose lines they are. */
+enum lines {
+	LINES_STRICT,   /* ours, or of a request, whose parser has checked them */
+	LINES_RESPONSE, /* blanks before a colon are skipped (RFC 9112, section 5.1) */
+	LINES_PROGRAM   /* the same, and LF alone is a line end, too */
+};
+
+/* Removes the next field line from the front of *rest. Returns 1, 0 if it is not complete, or -1 if it is
+ * malformed. */
+static int next_line(struct slice *rest, enum lines of, struct line *line) {
 	line->whole.at = rest->at;
 	line->name = slice_first(*rest, chars_token(*rest));
 	struct slice at = slice_rest(*rest, line->name.length);
+	while (of != LINES_STRICT && line->name.length && at.length && (at.at[0] == ' ' || at.at[0] == '\t'))
+		slice_drop(&at, 1);
 	if (!at.length) return 0;
 	if (!line->name.length || at.at[0] != ':') return -1;
 	slice_drop(&at, 1);
 	line->value = slice_first(at, chars_text(at));
 	slice_drop(&at, line->value.length);
-	int end = line_end(at, lf);
+	int end = line_end(at, of == LINES_PROGRAM);
 	if (end <= 0) return end;
 	*rest = slice_rest(at, (size_t)end);
 	line->whole.length = (size_t)(rest->at - line->whole.at);
@@ -87,7 +96,7 @@ static void find_connection(const struct request *q, struct connection_options *
 static bool asks_for_websocket(const struct request *q) {
 	struct slice rest = q->lines;
 	bool asks = false;
-	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;) {
+	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;) {
 		if (!slice_equal_nocase(line.name, SLICE("upgrade"))) continue;
 		if (!slice_equal_nocase(line.value, SLICE("websocket"))) return false;
 		asks = true;
@@ -103,24 +112,59 @@ bool upstream_upgrades(const struct request *q) {
 	return is_named(&c, SLICE("upgrade")) && asks_for_websocket(q);
 }
 
+/* Returns whether a field says who the client is, what it has connected to or what it has asked for, in the place of
+ * the request itself: something that only proxies write, and that applications believe. */
+static bool is_of_proxies(struct slice name) {
+	static const struct slice names[] = {SLICE("cf-connecting-ip"),
+										 SLICE("cf-connecting-ipv6"),
+										 SLICE("client-cert"),
+										 SLICE("client-cert-chain"),
+										 SLICE("client-ip"),
+										 SLICE("fastly-client-ip"),
+										 SLICE("fly-client-ip"),
+										 SLICE("forwarded"),
+										 SLICE("forwarded-for"),
+										 SLICE("front-end-https"),
+										 SLICE("remote-addr"),
+										 SLICE("remote-user"),
+										 SLICE("true-client-ip"),
+										 SLICE("x-client-ip"),
+										 SLICE("x-cluster-client-ip"),
+										 SLICE("x-forwarded"),
+										 SLICE("x-host"),
+										 SLICE("x-originating-ip"),
+										 SLICE("x-proxyuser-ip"),
+										 SLICE("x-real-ip"),
+										 SLICE("x-remote-addr"),
+										 SLICE("x-remote-ip"),
+										 SLICE("x-remote-user"),
+										 SLICE("x-rewrite-url"),
+										 SLICE("x-scheme"),
+										 SLICE("x-url-scheme")};
+	return slice_starts_nocase(name, SLICE("x-forwarded-")) || slice_starts_nocase(name, SLICE("x-original-")) ||
+		   IS_ONE_OF(name, names);
+}
+
 /* Returns whether a field of the client is passed on. */
-static bool passes(const struct request *q, const struct connection_options *c, struct slice name) {
+static bool passes(const struct upstream_request *u, const struct connection_options *c, struct slice name) {
 	static const struct slice ours[] = {
 		SLICE("host"),      SLICE("content-length"),   SLICE("x-forwarded-for"), SLICE("x-forwarded-proto"),
-		SLICE("forwarded"), SLICE("x-forwarded-host"), SLICE("http2-settings"),  SLICE("proxy")};
-	/* the upstream gets another key; Expect is ignored with HTTP/1.0 (RFC 9110, section 10.1.1) */
-	if (q->websocket && slice_equal_nocase(name, SLICE("sec-websocket-key"))) return false;
-	if (q->minor == 0 && slice_equal_nocase(name, SLICE("expect"))) return false;
+		SLICE("forwarded"), SLICE("x-forwarded-host"), SLICE("http2-settings"),  SLICE("proxy"),
+		SLICE("expect")};
+	/* the upstream gets another key */
+	if (u->request->websocket && slice_equal_nocase(name, SLICE("sec-websocket-key"))) return false;
+	if (is_of_proxies(name) && u->forwarding != FORWARDING_X_FORWARDED_FOR) return false;
 	return !IS_ONE_OF(name, ours) && !memchr(name.at, '_', name.length) && !is_of_connection(c, name);
 }
 
-unsigned upstream_fields(const struct request *q, struct upstream_field *fields) {
+unsigned upstream_fields(const struct upstream_request *u, struct upstream_field *fields) {
+	const struct request *q = u->request;
 	struct connection_options c;
 	struct slice rest = q->lines;
 	unsigned count = 0;
 	find_connection(q, &c);
-	for (struct line line; count < FIELDS_MAX && rest.length && next_line(&rest, false, &line) == 1;)
-		if (passes(q, &c, line.name)) fields[count++] = (struct upstream_field){.name = line.name, .value = line.value};
+	for (struct line line; count < FIELDS_MAX && rest.length && next_line(&rest, LINES_STRICT, &line) == 1;)
+		if (passes(u, &c, line.name)) fields[count++] = (struct upstream_field){.name = line.name, .value = line.value};
 	return count;
 }
 
@@ -134,7 +178,7 @@ static char *put_line(char *at, struct slice name, struct slice value) {
 static struct slice said_by_proxy(const struct upstream_request *u, struct slice name) {
 	const bool writes = u->forwarding == FORWARDING_X_FORWARDED_FOR;
 	struct slice rest = writes ? u->request->lines : (struct slice){0};
-	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;)
+	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;)
 		if (slice_equal_nocase(line.name, name)) return line.value;
 	return (struct slice){0};
 }
@@ -204,6 +248,14 @@ static char *put_websocket_key(char *at) {
 	return text_copy(at, SLICE("\r\n"));
 }
 
+/* Returns whether the method has content, so that its absence has to be said (RFC 9110, section 8.6). */
+static bool has_content(struct slice method) {
+	static const struct slice methods[] = {SLICE("POST"), SLICE("PUT"), SLICE("PATCH")};
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+		if (slice_equal(method, methods[i])) return true;
+	return false;
+}
+
 size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	const struct request *q = u->request;
 	struct connection_options c;
@@ -211,19 +263,22 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	bool takes_trailers = false;
 	char *at = text_copy(text_copy(out, q->method_name), SLICE(" "));
 	at = text_copy(text_copy(at, u->target), SLICE(" HTTP/1.1\r\n"));
-	at = put_line(at, SLICE("Host"), u->host);
+	at = put_line(at, SLICE("Host"), u->host.length ? u->host : u->authority);
 	find_connection(q, &c);
-	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;) {
-		if (passes(q, &c, line.name)) at = text_copy(at, line.whole);
+	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;) {
+		if (passes(u, &c, line.name)) at = text_copy(at, line.whole);
 		takes_trailers |=
 			slice_equal_nocase(line.name, SLICE("te")) && slice_has_element_nocase(line.value, SLICE("trailers"));
 	}
 	at = put_forwarded(at, u);
 	if (q->framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
-	if (q->framing == BODY_LENGTH || (request_has(q, FIELD_CONTENT_LENGTH) && !q->websocket)) {
+	const bool said = q->framing == BODY_NONE && !q->websocket &&
+					  (request_has(q, FIELD_CONTENT_LENGTH) || has_content(q->method_name));
+	if (q->framing == BODY_LENGTH || said) {
 		at = text_copy_number(text_copy(at, SLICE("Content-Length: ")), q->content_length);
 		at = text_copy(at, SLICE("\r\n"));
 	}
+	if (q->expect_continue) at = text_copy(at, SLICE("Expect: 100-continue\r\n"));
 	if (upstream_upgrades(q)) at = text_copy(at, SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
 	else if (takes_trailers) at = text_copy(at, SLICE("Connection: TE\r\nTE: trailers\r\n"));
 	if (q->websocket) at = put_websocket_key(at);
@@ -245,7 +300,6 @@ size_t upstream_trailers(struct slice section, char *out) {
 										 SLICE("date"),
 										 SLICE("expect"),
 										 SLICE("expires"),
-										 SLICE("forwarded"),
 										 SLICE("host"),
 										 SLICE("location"),
 										 SLICE("max-forwards"),
@@ -259,16 +313,15 @@ size_t upstream_trailers(struct slice section, char *out) {
 										 SLICE("set-cookie"),
 										 SLICE("trailer"),
 										 SLICE("vary"),
-										 SLICE("www-authenticate"),
-										 SLICE("x-forwarded-for"),
-										 SLICE("x-forwarded-host"),
-										 SLICE("x-forwarded-proto")};
+										 SLICE("www-authenticate")};
 	static const struct connection_options none;
 	struct line line;
 	char *at = out;
-	for (unsigned n = 0; n < FIELDS_MAX && line_end(section, false) < 0 && next_line(&section, false, &line) == 1; n++)
+	for (unsigned n = 0;
+		 n < FIELDS_MAX && line_end(section, false) < 0 && next_line(&section, LINES_STRICT, &line) == 1; n++)
 		if (!IS_ONE_OF(line.name, never) && !slice_starts_nocase(line.name, SLICE("if-")) &&
-			!memchr(line.name.at, '_', line.name.length) && !is_of_connection(&none, line.name))
+			!is_of_proxies(line.name) && !memchr(line.name.at, '_', line.name.length) &&
+			!is_of_connection(&none, line.name))
 			at = put_line(at, line.name, line.value);
 	return (size_t)(at - out);
 }
@@ -369,7 +422,7 @@ static int parse_fields(struct upstream_response *r, struct slice fields, bool c
 	bool has_status = false;
 	c.count = 0;
 	while ((end = line_end(rest, cgi)) < 0) {
-		int got = next_line(&rest, cgi, &line[count]);
+		int got = next_line(&rest, cgi ? LINES_PROGRAM : LINES_RESPONSE, &line[count]);
 		if (got <= 0) return got;
 		if (count == UPSTREAM_FIELDS_MAX || !note_field(r, &line[count], &c) ||
 			(cgi && !note_cgi_field(r, &line[count], &has_status)))
@@ -413,7 +466,7 @@ int upstream_cgi_response_parse(struct upstream_response *r, const char *buffer,
 
 bool upstream_next_field(struct slice *lines, struct upstream_field *field) {
 	struct line line;
-	if (!lines->length || next_line(lines, false, &line) != 1) return false;
+	if (!lines->length || next_line(lines, LINES_RESPONSE, &line) != 1) return false;
 	*field = (struct upstream_field){.name = line.name, .value = line.value};
 	return true;
 }

@@ -56,7 +56,7 @@ struct upstream_field {
 };
 
 /* Writes the fields of a request that are passed on to fields (FIELDS_MAX of them). Returns how many there are. */
-unsigned upstream_fields(const struct request *request, struct upstream_field *fields);
+unsigned upstream_fields(const struct upstream_request *request, struct upstream_field *fields);
 
 /* Returns whether the client requests WebSocket (RFC 6455), the only upgrade that is passed on. */
 bool upstream_upgrades(const struct request *request);
@@ -67,15 +67,17 @@ struct slice upstream_scheme(const struct upstream_request *request);
 /* Writes the head of a request to out (UPSTREAM_REQUEST_MAX bytes). Returns its length.
  *
  * X-Forwarded-For, -Proto, -Host and Forwarded (RFC 7239) are written by this server, and replace those of the client.
- * The values of a trusted proxy are kept, and the address of the proxy is appended to its list. Fields with '_' in
- * their names are dropped, since applications cannot tell them from others with '-' (RFC 3875, section 4.1.18). Proxy
- * is dropped, since it would become HTTP_PROXY. */
+ * The values of a trusted proxy are kept, and the address of the proxy is appended to its list. Other fields that only
+ * proxies write, such as X-Real-IP and all of X-Forwarded-*, are passed on from proxies that are trusted with
+ * X-Forwarded-For, and from nobody else. Fields with '_' in their names are dropped, since applications cannot tell
+ * them from others with '-' (RFC 3875, section 4.1.18). Proxy is dropped, since it would become HTTP_PROXY. Expect is
+ * written by this server, if there is content to wait for. */
 size_t upstream_request_head(char *out, const struct upstream_request *request);
 
 /* Writes the fields of a trailer section that are passed on to out (UPSTREAM_TRAILERS_MAX bytes), in the form of
  * hpack_fields(). The section comes from body_read() or http2_request_decode(). Returns the length. At most FIELDS_MAX
  * fields are passed on, and none about framing, coding, caching, routing, conditions or the sender (RFC 9110, section
- * 6.5.1). */
+ * 6.5.1), nor those that only proxies write, whoever sends them. */
 size_t upstream_trailers(struct slice section, char *out);
 
 struct upstream_response {

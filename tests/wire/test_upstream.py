@@ -107,6 +107,63 @@ def test_what_a_trusted_proxy_says_stays(build, trust, sent, passed):
         assert {name: request[name] for name in passed} == {name: value.format(scheme=scheme) for name, value in passed.items()}
 
 
+OF_PROXIES = [
+    "X-Real-IP", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "x-forwarded-ssl", "X-Forwarded-User", "X-Forwarded",
+    "X-FORWARDED-NEW", "Forwarded-For", "True-Client-IP", "CF-Connecting-IP", "Fastly-Client-IP", "X-Client-IP", "Client-IP",
+    "X-Cluster-Client-IP", "X-Original-URL", "X-Original-Host", "X-Original-Forwarded-For", "X-Rewrite-URL", "Client-Cert", "Remote-User",
+]  # fmt: skip
+OF_CLIENTS = ["X-Forward", "X-HTTP-Method-Override", "X-Requested-With", "Origin", "X-Request-ID"]
+
+
+@pytest.mark.decided
+@pytest.mark.parametrize("trust,passed", [(None, False), ("192.0.2.1", False), ("127.0.0.1,forwarded", False), ("127.0.0.1", True)])
+def test_what_only_proxies_say_comes_from_trusted_ones(build, trust, passed):
+    """Applications believe it: who the client is, what it has asked for."""
+    fields = [f"{name}: evil" for name in OF_PROXIES + OF_CLIENTS]
+    with Upstream() as upstream, passing(build, upstream, flags=("--trust", trust) if trust else ()) as server:
+        assert server.get("/api/x", *fields).status == 200
+        names = {name for name, value in upstream.requests[0].fields if value == "evil"}
+        assert names == set(OF_CLIENTS + (OF_PROXIES if passed else []))
+
+
+def test_trailers_say_nothing_that_only_proxies_say(build):
+    """Whoever sends them: a proxy puts these fields into a head."""
+    lines = "".join(f"{name}: evil\r\n" for name in [*OF_PROXIES, "X-Forwarded-For", "Forwarded", "X-Sum"])
+    with Upstream() as upstream, passing(build, upstream, flags=("--trust", "127.0.0.1")) as server, server.connect() as c:
+        c.send(f"POST /api/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n{lines}\r\n".encode())
+        assert c.response().status == 200
+        assert upstream.requests[0].trailers == [("X-Sum", "evil")]
+
+
+@pytest.mark.decided
+@pytest.mark.parametrize("head", [b"GET /api/ HTTP/1.0\r\n\r\n", b"GET /api/ HTTP/1.0\r\nHost:\r\n\r\n", b"GET /api/ HTTP/1.1\r\nHost:\r\n\r\n"])
+def test_an_upstream_has_a_host_even_if_the_client_names_none(build, head):
+    with Upstream() as upstream, passing(build, upstream) as server, server.connect() as c:
+        assert b" 200 OK\r\n" in c.send(head)._head()  # pylint: disable=protected-access
+        assert upstream.requests[0]["Host"] == upstream.address and upstream.requests[0]["X-Forwarded-Host"] is None
+    with Upstream(unix=True) as upstream, passing(build, upstream, rule="/api/* http://{}:/:splat 200") as server, server.connect() as c:
+        assert b" 200 OK\r\n" in c.send(head)._head()  # pylint: disable=protected-access
+        assert upstream.requests[0]["Host"] == "localhost"
+
+
+@pytest.mark.decided
+@pytest.mark.parametrize("method,length", [("POST", "0"), ("PUT", "0"), ("PATCH", "0"), ("GET", None), ("DELETE", None), ("OPTIONS", None)])
+def test_an_upstream_is_told_that_there_is_no_content_where_some_is_expected(build, method, length):
+    with Upstream() as upstream, passing(build, upstream) as server:
+        assert server.get("/api/x", method=method).status == 200
+        assert upstream.requests[0]["Content-Length"] == length and upstream.requests[0]["Transfer-Encoding"] is None
+
+
+@pytest.mark.decided
+def test_options_of_the_server_are_its_own(build):
+    """Not /*, which the rule would match."""
+    with Upstream() as upstream, passing(build, upstream, rule="/* http://{}/:splat 200!") as server:
+        assert server.get("/x", method="OPTIONS").status == 200
+        response = server.get("*", method="OPTIONS")
+        assert response.status == 204 and response["Allow"]
+        assert [request.line for request in upstream.requests] == ["OPTIONS /x HTTP/1.1"]
+
+
 @pytest.mark.decided
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "PROPFIND", "OPTIONS", "HEAD"])
 def test_any_method_is_passed_on(build, method):
@@ -241,6 +298,28 @@ def test_a_client_of_http_1_0_expects_nothing(build):
         response = c.response()
         assert response.status == 200 and response.body.endswith(b"\n\nabc")
         assert b"expect" not in response.body.lower()
+
+
+@pytest.mark.parametrize("fields,sent", [
+    (["Expect: 100-CONTINUE", "Content-Length: 3"], "100-continue"),
+    (["Expect: 100-continue, 100-continue", "Expect: 100-Continue", "Transfer-Encoding: chunked"], "100-continue"),
+    (["Expect:", "Content-Length: 3"], None),
+    (["Expect: 100-continue"], None),
+    (["Expect: 100-continue", "Content-Length: 0"], None),
+])  # fmt: skip
+def test_an_upstream_is_asked_for_a_100_once_and_only_if_there_is_content(build, fields, sent):
+    content = {"Content-Length: 3": b"abc", "Transfer-Encoding: chunked": b"3\r\nabc\r\n0\r\n\r\n"}.get(fields[-1], b"")
+    with Upstream() as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send("\r\n".join(["POST /api/ HTTP/1.1", "Host: a", *fields, "", ""]).encode() + content)
+        assert c.response().status == 200
+        assert upstream.requests[0]["Expect"] == sent and upstream.requests[0].body == (b"abc" if content else b"")
+
+
+def test_what_else_a_client_expects_is_refused(build):
+    with Upstream() as upstream, passing(build, upstream) as server:
+        for expected in ("200-ok", "100-continue, x", "100-continue;x=y"):
+            assert server.get("/api/", f"Expect: {expected}", "Content-Length: 0", method="POST").status == 417
+        assert not upstream.requests
 
 
 def test_malformed_chunks_are_a_400_as_long_as_nothing_is_answered(build):
@@ -401,7 +480,11 @@ MALFORMED = {
     "a bare CR": b"HTTP/1.1 200 OK\r\nX: a\rb\r\nContent-Length: 0\r\n\r\n",
     "a NUL": b"HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n",
     "obs-fold": b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n",
-    "a blank before the colon": b"HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n",
+    "a blank before the name": b"HTTP/1.1 200 OK\r\n Content-Length: 0\r\n\r\n",
+    "a blank and no colon": b"HTTP/1.1 200 OK\r\nContent-Length \r\n\r\n",
+    "a blank in a name": b"HTTP/1.1 200 OK\r\nContent Length: 0\r\n\r\n",
+    "two lengths, one with a blank": b"HTTP/1.1 200 OK\r\nContent-Length : 0\r\nContent-Length: 5\r\n\r\nhello",
+    "length and coding with a blank": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\nhello",
     "a list of lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello",
     "a negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
@@ -419,6 +502,29 @@ MALFORMED = {
     "endless interim responses": b"HTTP/1.1 100 Continue\r\n\r\n" * 100,
     "another protocol that nobody asked for": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
 }
+
+
+@pytest.mark.parametrize("step", [1, 1000])
+@pytest.mark.parametrize("framing", ["Content-Length\t : 5", "Transfer-Encoding : chunked", "Connection \t: close"])
+def test_a_blank_before_a_colon_is_removed(build, framing, step):
+    """RFC 9112, section 5.1. What frames the response is understood, too, and the connection is in step."""
+    content = b"5\r\nhello\r\n0\r\n\r\n" if "chunked" in framing else b"hello"
+    answer = f"HTTP/1.1 200 OK\r\nX-A : b\r\nX-B\t:c\r\n{framing}\r\nConnection : X-Hop\r\nX-Hop : 1\r\n\r\n".encode() + content
+
+    def handle(link):
+        while True:
+            link.request()
+            for at in range(0, len(answer), step):
+                link.send(answer[at : at + step])
+            if "close" in framing:
+                break
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        for _ in range(2):
+            response = c.get("/api/")
+            assert response.status == 200 and response.body == b"hello" and response["X-A"] == "b" and response["X-B"] == "c"
+            assert b" :" not in response.head and b"\t" not in response.head and response["X-Hop"] is None
+        assert len(upstream.links) == (2 if "close" in framing else 1)
 
 
 @pytest.mark.parametrize("name", MALFORMED)

@@ -106,6 +106,7 @@ def test_a_request_is_one_of_http_1_for_the_upstream(build):
             "X-Forwarded-Proto: http",
             "X-Forwarded-Host: www.example.org:81",
             'Forwarded: for=127.0.0.1;proto=http;host="www.example.org:81"',
+            "Content-Length: 0",
             "Connection: TE",
             "TE: trailers",
             "",
@@ -160,9 +161,10 @@ def test_content_in_frames_of_one_octet_and_with_padding(build):
 @pytest.mark.parametrize("trailers,passed", [
     ([("x-sum", "1"), ("host", "evil"), ("x_sum", "2"), ("empty", ""), ("x-sum", "3")], [("x-sum", "1"), ("empty", ""), ("x-sum", "3")]),
     ([("x-sum", "a" * 8000)], [("x-sum", "a" * 8000)]),
+    ([("x-real-ip", "evil"), ("x-forwarded-port", "1"), ("true-client-ip", "evil"), ("x-sum", "1")], [("x-sum", "1")]),
     ([("cookie", "a=b"), ("content-length", "7")], []),
     ([("if-none-match", "*"), ("if-x", "1"), ("max-forwards", "0"), ("vary", "*"), ("x-sum", "1")], [("x-sum", "1")]),
-], ids=["some", "long", "none", "conditions"])  # fmt: skip
+], ids=["some", "long", "of proxies", "none", "conditions"])  # fmt: skip
 def test_trailers_are_passed_on(build, trailers, passed):
     def handle(link):
         link.request()

@@ -71,8 +71,9 @@ static bool has_certificate(const struct site_context *c, struct slice host) {
 
 void answer(const struct site_context *c, const struct request *q, const struct connection_info *arrival,
 			struct response *r) {
-	/* other methods, and WebSocket, are for upstreams */
-	const bool serves = q->method <= METHOD_HEAD && !q->websocket, passes = c->options->upstreams.count && !serves;
+	/* other methods, and WebSocket, are for upstreams; "OPTIONS *" is about this server (RFC 9110, section 9.3.7) */
+	const bool serves = q->method <= METHOD_HEAD && !q->websocket,
+			   passes = c->options->upstreams.count && !serves && !slice_equal(q->path, SLICE("*"));
 	response_status(r, serves || passes ? 200 : refusal_of(q->method));
 	if (r->status >= 400) return;
 
