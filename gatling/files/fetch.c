@@ -8,6 +8,7 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
+#include "gatling/files/unserved.h"
 #include "gatling/http/coding.h"
 #include "io/at_once.h"
 
@@ -40,15 +41,16 @@ void fetcher_free(struct fetcher *f) { free(f); }
 
 /* --- in the thread --- */
 
-/* Reads the beginning of a file. A fifo is not opened, since that would wake its writer. Returns 0, or the errno of
- * stat(2). */
+/* Reads the beginning of a file, as far as it is read before it is sent. A fifo is not opened, since that would wake
+ * its writer. Returns 0, or the errno of stat(2). */
 static int read_file(const struct docroot *docroot, const char *path) {
 	struct stat st;
 	if (docroot_stat(docroot, path, &st) == -1) return errno;
 	int fd = S_ISREG(st.st_mode) ? docroot_open(docroot, path, 0) : -1;
 	if (fd == -1) return 0;
 	io_no_read_ahead(fd);
-	free(file_read(fd, st.st_size < FETCH_BYTES ? (size_t)st.st_size : FETCH_BYTES));
+	const off_t most = unserved_is_key(slice_of(path)) ? UNSERVED_KEY_FILE_MAX : FETCH_BYTES;
+	free(file_read(fd, (size_t)(st.st_size < most ? st.st_size : most)));
 	close(fd);
 	return 0;
 }

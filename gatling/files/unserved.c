@@ -3,14 +3,68 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
+#include "gatling/http/coding.h"
+
+/* --- keys --- */
 
 bool unserved_is_key(struct slice path) {
+	static const struct slice old[] = {SLICE("~"), SLICE(".bak"), SLICE(".old"), SLICE(".orig"), SLICE(".save")};
+	path = coding_original(path);
+	for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
+		if (!slice_ends_nocase(path, old[i])) continue;
+		path.length -= old[i].length;
+		break;
+	}
 	return slice_ends_nocase(path, SLICE(".pem")) || slice_ends_nocase(path, SLICE(".key"));
 }
+
+bool unserved_is_opaque(struct slice path, uint64_t size) {
+	return unserved_is_key(path) && (size > UNSERVED_KEY_FILE_MAX || coding_original(path).length < path.length);
+}
+
+bool unserved_has_key(struct slice text) {
+	static const char mark[] = "PRIVATE KEY";
+	return memmem(text.at, text.length, mark, sizeof mark - 1);
+}
+
+/* The files of TLS, sorted. There are few, and workers look for one only when they load a file. */
+static pthread_mutex_t tls_mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t *tls_inode; /* guarded by the mutex */
+static size_t tls_inodes;
+static atomic_bool any_tls_file;
+
+static int compare(const void *a, const void *b) {
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+void unserved_set_tls_files(uint64_t *inode, size_t count) {
+	if (count) qsort(inode, count, sizeof *inode, compare);
+	pthread_mutex_lock(&tls_mutex);
+	uint64_t *last = tls_inode;
+	tls_inode = inode;
+	tls_inodes = count;
+	atomic_store(&any_tls_file, count > 0);
+	pthread_mutex_unlock(&tls_mutex);
+	free(last);
+}
+
+bool unserved_is_tls_file(const struct file_version *version) {
+	if (!atomic_load(&any_tls_file)) return false;
+	const uint64_t inode = file_version_hash_inode(version->device, version->inode);
+	pthread_mutex_lock(&tls_mutex);
+	const bool is = tls_inodes && bsearch(&inode, tls_inode, tls_inodes, sizeof inode, compare);
+	pthread_mutex_unlock(&tls_mutex);
+	return is;
+}
+
+/* --- reports --- */
 
 /* Reports the directory on the path that the server may not enter: the last one that stat(2) can see. Returns whether
  * the report is new. */
@@ -47,14 +101,26 @@ void unserved_report(const struct docroot *docroot, const char *path) {
 	static atomic_uint reports;
 	struct stat st;
 	bool new = false;
-	if (!may_report(&reports) || unserved_is_key(slice_of(path))) return;
-	if (docroot_stat(docroot, path, &st) == -1) {
+	if (!may_report(&reports)) return;
+	const bool exists = docroot_stat(docroot, path, &st) == 0, readable = exists && st.st_mode & S_IROTH;
+	const struct file_version version = exists ? file_version_of(&st) : (struct file_version){0};
+	if (readable && S_ISREG(st.st_mode) && unserved_is_opaque(slice_of(path), (uint64_t)st.st_size)) {
+		new =
+			notice(st.st_mode,
+				   "%s: not served, since it cannot be searched for a private key (more than %d bytes, or compressed): "
+				   "if there is none in it, rename it",
+				   path, UNSERVED_KEY_FILE_MAX);
+	} else if (readable && S_ISREG(st.st_mode) && unserved_is_tls_file(&version)) {
+		new = notice(st.st_mode, "%s: a key or certificate of HTTPS, so it is not served: chmod o-r", path);
+	} else if (unserved_is_key(slice_of(path))) {
+		return;
+	} else if (!exists) {
 		if (errno == EACCES) new = report_directory(docroot, path);
 	} else if (S_ISREG(st.st_mode) && !(st.st_mode & S_IROTH)) {
 		new = notice(st.st_mode, "%s: mode %04o, not readable by everyone: chmod o+r would publish it", path,
 					 (unsigned)st.st_mode & 07777);
 	}
-	if (new) count(&reports, "not readable by everyone");
+	if (new) count(&reports, readable ? "not served" : "not readable by everyone");
 }
 
 void unserved_report_outdated(const char *path, const char *original, const struct file_version *original_version) {

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "gatling/base/hash.h"
+#include "gatling/files/unserved.h"
 #include "gatling/site/cache_entry.h"
 #include "gatling/status/counters.h"
 
@@ -13,7 +14,7 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 	int error = cache_entry_look(c, e, now);
 	if (error && error != ENOENT) return false;
 	for (int i = 0; i < CODINGS; i++)
-		if (!file_version_same(&now[i], &e->version[i])) return false;
+		if (!file_version_same(&now[i], &e->version[i]) || unserved_is_tls_file(&now[i])) return false;
 	const enum permission before = e->resource.guard.permission;
 	guard_release(&e->resource.guard);
 	e->resource.guard = basic_auth_guard(c->options.auth, e->path, false);

@@ -154,10 +154,17 @@ static void map_file(struct representation *f) {
 	if (map != MAP_FAILED) f->map = map;
 }
 
-/* Returns whether it is a private key (PEM), which is not served even if everybody may read it. */
-static bool is_key(struct slice path, const struct representation *f) {
-	static const char mark[] = "PRIVATE KEY-----";
-	return unserved_is_key(path) && f->body && memmem(f->body, f->size, mark, sizeof mark - 1);
+/* Returns 0 if it holds no key, or EACCES, also if that cannot be found out: keys are not served even if everybody may
+ * read them. Returns another errno if it cannot be read now. */
+static int look_for_key(struct slice path, const struct representation *f, enum load how) {
+	if (unserved_is_tls_file(&f->version)) return EACCES;
+	if (!unserved_is_key(path)) return 0;
+	if (unserved_is_opaque(path, f->size)) return EACCES;
+	char *text = f->body ? NULL : (how == LOAD_WAITING ? file_read : file_read_at_once)(f->fd, (size_t)f->size);
+	if (!f->body && !text) return errno == EAGAIN ? EACCES : errno; /* EAGAIN: it has become shorter */
+	const bool has_key = unserved_has_key((struct slice){.at = f->body ? f->body : text, .length = (size_t)f->size});
+	free(text);
+	return has_key ? EACCES : 0;
 }
 
 static void write_etag(struct representation *f, const unsigned char *hash) {
@@ -189,7 +196,7 @@ int representation_load(int fd, struct slice path, enum load how, unsigned *open
 	f->fd = fd;
 	io_no_read_ahead(fd);
 	int error = load(f, how);
-	if (!error && is_key(path, f)) error = EACCES;
+	if (!error) error = look_for_key(path, f, how);
 	if (error) {
 		representation_release(f);
 		return error;

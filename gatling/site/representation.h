@@ -82,7 +82,7 @@ enum load {
 };
 
 /* Loads the file of fd, which is taken over. Returns 0 and sets *file, which has no fields yet, or returns an errno.
- * EACCES: it is not regular, not world-readable, or a private key (by its path and content). *open counts the file as
+ * EACCES: it is not regular, not world-readable, or holds a private key, or may (unserved.h). *open counts the file as
  * long as it keeps a descriptor. */
 int representation_load(int fd, struct slice path, enum load how, unsigned *open, struct representation **file);
 

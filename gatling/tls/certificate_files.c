@@ -16,6 +16,7 @@
 #include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
+#include "gatling/files/unserved.h"
 #include "gatling/http/host.h"
 #include "gatling/tls/pem.h"
 #include "gatling/tls/tls_context.h"
@@ -66,6 +67,9 @@ struct walk {
 	uint64_t hash;                  /* of all files */
 	size_t found, loadable, loaded; /* numbers of certificates */
 	bool failed;
+	uint64_t *inode; /* of the files that are used, for unserved_set_tls_files() */
+	size_t inodes;
+	bool incomplete; /* there was no memory for all of them */
 };
 
 static int cannot_use(const char *file, const char *why) {
@@ -128,6 +132,18 @@ static bool load_one(struct walk *w, const struct candidate *c, const struct loc
 
 /* --- walking --- */
 
+/* Notes a file that is used, so that it is never served. */
+static void keep_from_clients(struct walk *w, const struct stat *st) {
+	const size_t room = w->inodes ? w->inodes : 1; /* it is full whenever that is a power of two */
+	if ((w->inodes & (w->inodes - 1)) == 0) {
+		uint64_t *grown = realloc(w->inode, 2 * room * sizeof *grown);
+		w->incomplete |= !grown;
+		if (!grown) return;
+		w->inode = grown;
+	}
+	w->inode[w->inodes++] = file_version_hash_inode(st->st_dev, st->st_ino);
+}
+
 /* Does what stat(2) does, and adds the result to the hash of the walk, and to *state, that of the certificate. */
 static int look_at(struct walk *w, const struct location *l, uint64_t *state, struct stat *st) {
 	w->hash = hash_octets(w->hash, slice_of(l->name));
@@ -147,7 +163,7 @@ static void visit(struct walk *w, struct candidate *c) {
 	w->found++;
 	if (!c->problem) {
 		snprintf(name, sizeof name, "%s.ocsp", c->cert.name);
-		if (c->key.shown) (void)look_at(w, &c->key, &c->state, &st);
+		if (c->key.shown && look_at(w, &c->key, &c->state, &st) == 0) keep_from_clients(w, &st);
 		(void)look_at(w, &ocsp, &c->state, &st);
 		if (++w->loadable > CERTIFICATE_FILES_MAX) c->problem = "there are too many";
 	}
@@ -186,12 +202,13 @@ static void update_names(struct walk *w, struct certificate_directory *d) {
 	d->again_ms = clock_ms() + 20 * (clock_ms() - started);
 }
 
-static bool holds_key(const struct certificate_files *f, const struct location *l) {
+/* Returns whether a file may hold a private key: it does, or cannot be read. */
+static bool may_hold_key(const struct certificate_files *f, const struct location *l) {
 	struct stat st;
 	char *text = read_file(f, l, &st);
-	bool holds = text && strstr(text, "PRIVATE KEY-----");
+	bool may = text ? unserved_has_key((struct slice){.at = text, .length = (size_t)st.st_size}) : errno != ENOENT;
 	free(text);
-	return holds;
+	return may;
 }
 
 /* Visits a file in the root. Files there that everybody may read are served, so such a file must not hold a private
@@ -205,12 +222,16 @@ static void visit_root_file(struct walk *w, const char *name, const char *host) 
 	} else if (!S_ISREG(st.st_mode)) {
 		return;
 	} else if (st.st_mode & S_IROTH) {
-		if (!holds_key(w->files, &c.cert)) {
+		if (!may_hold_key(w->files, &c.cert)) {
 			if (!host)
 				notice(c.state, "%s: no private key is in it, so it is not used: append the key, chmod o-r", name);
 			return;
 		}
+		keep_from_clients(w, &st);
+		if ((uint64_t)st.st_size > CERTIFICATE_FILE_MAX) return; /* it is no certificate, and is not served either */
 		c.problem = "everybody may read the private key in it (chmod o-r)";
+	} else {
+		keep_from_clients(w, &st);
 	}
 	visit(w, &c);
 }
@@ -240,7 +261,9 @@ static void walk_cert_dir(struct walk *w, struct certificate_directory *d) {
 		snprintf(key, sizeof key, "%s/%s/privkey.pem", d->at.shown, name);
 		struct candidate c = {.cert = {.place = d->at.place, .shown = cert, .name = cert + length},
 							  .key = {.place = d->at.place, .shown = key, .name = key + length}};
-		if (look_at(w, &c.cert, &c.state, &st) == 0 || errno != ENOTDIR) visit(w, &c);
+		const bool there = look_at(w, &c.cert, &c.state, &st) == 0;
+		if (there) keep_from_clients(w, &st);
+		if (there || errno != ENOTDIR) visit(w, &c);
 	}
 }
 
@@ -249,12 +272,16 @@ static struct walk walk(struct certificate_files *f, struct certificates *set) {
 	for (unsigned i = 0; i < f->certs; i++) {
 		struct candidate c = f->cert[i];
 		struct stat st;
-		(void)look_at(&w, &c.cert, &c.state, &st);
+		if (look_at(&w, &c.cert, &c.state, &st) == 0) keep_from_clients(&w, &st);
 		visit(&w, &c);
 	}
 	if (f->root.at.place != -1) walk_root(&w);
 	for (int i = 0; i < CERT_DIRS; i++)
 		if (f->dir[i].at.place != -1) walk_cert_dir(&w, &f->dir[i]);
+	/* a walk that has not seen all files leaves those of the last one */
+	if (w.incomplete || opener_is_late(f->opener)) free(w.inode);
+	else unserved_set_tls_files(w.inode, w.inodes);
+	w.inode = NULL;
 	return w;
 }
 
@@ -289,7 +316,7 @@ static int load(struct certificate_files *f, struct walk *w) {
 int certificate_files_load(struct certificate_files *f) {
 	struct walk w;
 	if (!f->context) f->context = tls_context_new(NULL);
-	if (!f->context || load(f, &w) == -1) return cannot_use(f->root.at.shown, strerror(ENOMEM));
+	if (!f->context || load(f, &w) == -1 || w.incomplete) return cannot_use(f->root.at.shown, strerror(ENOMEM));
 	f->seen = w.hash;
 	if (!certificates_empty(f->current)) return 0;
 	if (f->dir[1].at.shown && notice_checks() && !w.found) return 0; /* the server will request one */

@@ -2,6 +2,7 @@
 
 import base64
 import ctypes
+import gzip
 import json
 import socket
 import time
@@ -491,3 +492,70 @@ def test_who_guesses_and_goes_holds_up_nobody(build):
         before = server.cpu_seconds()
         assert eventually(lambda: server.get("/d/file.txt", basic("ann")).status == 200)
         assert server.cpu_seconds() - before < 20
+
+
+# --- private keys ---
+
+KEY = b"-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n"
+TEXT = b"# certificates of authorities\n"
+MOST = 1 << 20  # bytes that are searched
+
+
+def padded(length, key=KEY):
+    return (TEXT * (length // len(TEXT) + 1))[: length - len(key)] + key
+
+
+KEYS = {
+    "short.pem": KEY,
+    "SHORT.KEY": KEY,
+    "kept.pem": padded(65536),
+    "long.pem": padded(65537),
+    "longest.key": padded(MOST),
+    "too-long.pem": padded(MOST + 1),
+    "too-long-to-tell.PEM": padded(MOST + 1, b""),
+    "copy.pem.gz": gzip.compress(KEY),
+    "copy.key.br": b"x",
+    "old.pem~": KEY,
+    "old.key.bak": padded(100_000),
+    "old.pem.OLD": KEY,
+    "pgp.key": b"-----BEGIN PGP PRIVATE KEY BLOCK-----\n",
+}
+CERTIFICATES = {"short.pem": TEXT, "long.pem": padded(300_000, b""), "longest.key": padded(MOST, b""), "page.html": KEY, "pem": KEY}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_private_key_is_never_content(build, name):
+    """However it is asked for, and whatever leads to it, though everybody may read the file."""
+    rules = f"/rule /{name} 200\n/forced /{name} 200!\n/missing/* /{name} 404\n"
+    root = Root({name: KEYS[name], "_redirects": rules.encode(), "d/x": b""})
+    with Server(build, root, "-j", "1") as server, server.connect() as c:
+        for _ in range(2):
+            assert c.get("/" + name).status == c.get("/" + name, "Range: bytes=0-9").status == 403
+            assert c.get("/" + name, "Range: bytes=-9").status == c.get("/" + name, "If-None-Match: *").status == 403
+            assert c.get("/" + name, "Accept-Encoding: gzip, br").status == 403
+            assert c.get("/" + name, method="HEAD").status == 403
+            for path, status in (("/rule", 403), ("/forced", 403), ("/missing/x", 404)):
+                answer = c.get(path)
+                assert answer.status == status and b"PRIVATE" not in answer.body
+        told = [line for line in server.errors if "cannot be searched for a private key" in line]
+        assert len(told) == (1 if name.startswith(("too-long", "copy")) else 0), server.errors
+    root.remove()
+
+
+def test_a_file_with_such_a_name_and_no_key_is_served(build):
+    root = Root(CERTIFICATES)
+    with Server(build, root, "-j", "1") as server, server.connect() as c:
+        for name, content in CERTIFICATES.items():
+            for _ in range(2):
+                assert c.get("/" + name).body == content
+        root.write("long.pem", padded(300_000))  # from now on there is one
+        assert eventually(lambda: c.get("/long.pem").status == 403)
+    root.remove()
+
+
+def test_a_key_is_found_when_there_is_no_room_in_the_cache(build):
+    root = Root({"long.pem": padded(900_000), "good.pem": padded(900_000, b""), "big.bin": bytes(5_000_000)})
+    with Server(build, root, "-j", "1", "--cache", "1M") as server, server.connect() as c:
+        assert c.get("/big.bin").status == 200
+        assert c.get("/long.pem").status == 403 and c.get("/good.pem").status == 200
+    root.remove()

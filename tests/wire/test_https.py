@@ -384,6 +384,44 @@ def test_a_private_key_is_not_served_whoever_may_read_it(first_build, files, nam
         assert server.get(f"/{name}").status == 403 and server.get("/public.pem").status == 200
 
 
+@pytest.mark.parametrize("how", ["server.pem", "www.example.org.pem", "--cert", "--key", "--cert-dir"])
+def test_what_tls_reads_is_not_served_by_any_name(first_build, how):
+    """Not by a hard link or a symbolic one, whatever its name says; what it no longer reads is content again."""
+    cert, key = certificate()
+    root = Root({"index.html": b"hello", "d/other.txt": b"content", "tls/a/x": b""})
+    both = key.read_bytes() + cert.read_bytes()
+    file, flags = {"--cert": ("mine.dat", ["--cert", f"{root.path}/mine.dat"]),
+                   "--key": ("mine.dat", ["--cert", cert, "--key", f"{root.path}/mine.dat"]),
+                   "--cert-dir": ("tls/a/privkey.pem", ["--cert-dir", f"{root.path}/tls"])}.get(how, (how, ["--https"]))  # fmt: skip
+    root.write(file, both)
+    root.write("tls/a/fullchain.pem", cert.read_bytes())
+    os.link(root.path / file, root.path / "hard.txt")
+    os.symlink(file, root.path / "soft.txt")
+    with Server(first_build, root, *FLAGS, *flags) as server, Connection(("127.0.0.1", server.plain_port)) as c:
+        for name in (file, "hard.txt", "soft.txt"):
+            for method in ("GET", "HEAD"):
+                answer = c.get("/" + name, "Range: bytes=0-5", method=method)
+                assert answer.status == 403 and b"PRIVATE" not in answer.body, name
+        eventually(lambda: any("hard.txt: a key or certificate of HTTPS, so it is not served" in line for line in server.errors))
+        os.symlink(root.path / "d/other.txt", root.path / "new.txt")
+        assert c.get("/new.txt").body == b"content"
+        if how == "server.pem":
+            os.replace(root.path / "d/other.txt", root.path / "server.pem")  # no key: it is not used
+            assert eventually(lambda: c.get("/server.pem").body == b"content")
+    root.remove()
+
+
+def test_a_file_of_the_site_that_becomes_one_of_tls_is_served_no_more(first_build):
+    """Though it has not changed, and is in memory."""
+    cert, key = certificate()
+    root = Root({"page.txt": key.read_bytes() + cert.read_bytes()})
+    with Server(first_build, root, *FLAGS, "--https") as server, Connection(("127.0.0.1", server.plain_port)) as c:
+        assert c.get("/page.txt").status == 200
+        os.symlink("page.txt", root.path / "www.example.org.pem")
+        assert eventually(lambda: c.get("/page.txt").status == 403)
+    root.remove()
+
+
 def test_no_request_fails_while_certificates_change(first_build, site):
     """Waits for each new certificate; REPLACEMENTS=100 in the environment takes minutes."""
     pairs = [certificate("DNS:localhost"), certificate("DNS:localhost,DNS:other")]
