@@ -87,6 +87,16 @@ struct process {
 	struct sandbox sandbox;
 };
 
+/* Returns the status page for a socket. It answers to the names in the options. */
+static struct status *new_status(const struct options *o, int socket) {
+	static struct status_names names;
+	_Static_assert(1 + (int)ADDRESSES_MAX + (int)ACME_NAMES_MAX <= (int)STATUS_NAMES_MAX, "there is room for all");
+	if (o->status) status_names_add(&names, o->status);
+	for (unsigned i = 0; i < o->addresses; i++) status_names_add(&names, o->address[i]);
+	for (unsigned i = 0; i < o->acme.names; i++) status_names_add(&names, o->acme.name[i]);
+	return status_new(socket, &names);
+}
+
 /* Starts the status page, if there is one. If that fails, prints an error, and the server goes on without it. */
 static void start_status(const struct options *o, struct process *p, const char *about) {
 	struct counters *worker[WORKERS_MAX];
@@ -236,7 +246,7 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 		return -1;
 	if (listen_status(o, &p->sockets) == -1 || take_over_bind(&p->take_over) == -1) return -1;
 	if (start_connector(o, p, o->user ? &id : NULL) == -1) return -1;
-	if (p->sockets.status && !(p->status = status_new(p->sockets.status)))
+	if (p->sockets.status && !(p->status = new_status(o, p->sockets.status)))
 		return notice_cannot("show", "the status", strerror(errno));
 	int root = enter_root(o, directory);
 	if (root == -1) return -1;

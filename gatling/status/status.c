@@ -32,6 +32,7 @@ struct status {
 	char *about;
 	const struct counters *worker[STATUS_WORKERS_MAX];
 	unsigned workers;
+	struct status_names names;
 	struct history history;
 	struct kernel_view kernel;
 	struct certified_list *certified;
@@ -112,21 +113,37 @@ static const struct form *form_of(struct slice path) {
 	return NULL;
 }
 
+/* Returns the status with which a request is refused, and what to do about it, or NULL. */
+static const char *refusal_of(const struct status *s, const struct request *q, const char **advice) {
+	switch (status_permission(&s->names, q)) {
+	case STATUS_ADMITTED: break;
+	case STATUS_CROSS_SITE:
+		*advice = "A page of another site leads here. Enter the address of this page instead.\n";
+		return "403 Forbidden";
+	case STATUS_MISDIRECTED:
+		*advice =
+			"This page answers to addresses, localhost and the names in the options: ask for its address, or start "
+			"gatling with --status NAME:PORT.\n";
+		return "421 Misdirected Request";
+	}
+	return q->method == METHOD_GET || q->method == METHOD_HEAD ? NULL : "405 Method Not Allowed";
+}
+
 /* Makes the answer to a request. n: what request_parse() has returned. Returns false without memory. */
 static bool make_answer(struct status *s, struct client *c, const struct request *q, int n) {
-	const struct form *form = n > 0 ? form_of(q->path) : NULL;
-	const bool may = n > 0 && (q->method == METHOD_GET || q->method == METHOD_HEAD);
-	const char *status = n < 0 ? "400 Bad Request" : !may ? "405 Method Not Allowed" : "404 Not Found";
+	const char *advice = "", *refusal = n < 0 ? "400 Bad Request" : refusal_of(s, q, &advice);
+	const struct form *form = refusal ? NULL : form_of(q->path);
+	const char *status = refusal ? refusal : "404 Not Found";
 	size_t length = 0;
-	char *content = form && may ? content_of(s, form, &length) : NULL;
-	if (form && may && !content) return false;
+	char *content = form ? content_of(s, form, &length) : NULL;
+	if (form && !content) return false;
 	FILE *out = open_memstream(&c->answer, &c->size);
 	if (out && content) {
 		put_head(out, "200 OK", form->type, length);
 		if (q->method == METHOD_GET) fwrite(content, 1, length, out);
 	} else if (out) {
-		put_head(out, status, "text/plain", strlen(status) + 1);
-		if (n <= 0 || q->method != METHOD_HEAD) fprintf(out, "%s\n", status);
+		put_head(out, status, "text/plain", strlen(status) + 1 + strlen(advice));
+		if (n <= 0 || q->method != METHOD_HEAD) fprintf(out, "%s\n%s", status, advice);
 	}
 	free(content);
 	return out && fclose(out) == 0;
@@ -234,9 +251,17 @@ static void *run(void *argument) {
 
 /* --- for the main thread --- */
 
-struct status *status_new(int listener) {
+static bool is_unix(int listener) {
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof address;
+	return getsockname(listener, (struct sockaddr *)&address, &length) == 0 && address.ss_family == AF_UNIX;
+}
+
+struct status *status_new(int listener, const struct status_names *names) {
 	struct status *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
+	s->names = *names;
+	s->names.any = is_unix(listener);
 	s->wake[0] = s->wake[1] = -1;
 	s->listener = fcntl(listener, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	pthread_mutex_init(&s->mutex, NULL);

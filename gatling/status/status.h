@@ -1,11 +1,13 @@
 /* status.h - a page that shows what the server does. It has a thread of its own, so that it answers however busy the
  * workers are, and costs them nothing. It answers GET for / (HTML), /json, /metrics (OpenMetrics) and /text. It does
- * not ask for a password. It names no files and no clients, and only those sites that get certificates by ACME. */
+ * not ask for a password, but does not answer pages of other sites (origin.h). It names no files and no clients, and
+ * only those sites that get certificates by ACME. */
 #ifndef GATLING_STATUS_STATUS_H
 #define GATLING_STATUS_STATUS_H
 
 #include "gatling/status/certified.h"
 #include "gatling/status/counters.h"
+#include "gatling/status/origin.h"
 
 enum {
 	STATUS_CLIENTS_MAX = 16,  /* at a time; another one replaces the oldest */
@@ -17,9 +19,9 @@ enum {
 
 struct status;
 
-/* Prepares the page for a listening socket, which it duplicates. Call it before the root changes. Returns NULL with
- * errno on failure. */
-struct status *status_new(int listener);
+/* Prepares the page for a listening socket, which it duplicates. names: under which it answers; copied. Call it before
+ * the root changes. Returns NULL with errno on failure. */
+struct status *status_new(int listener, const struct status_names *names);
 
 /* Starts the thread. about: a text on what is served where. worker: the counters of the workers, which must last until
  * status_free(). sockets: the listening sockets of the server, which must last until status_leave_sockets(). Everything

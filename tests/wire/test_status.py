@@ -166,6 +166,85 @@ def test_what_is_not_there_is_refused(shown):
     assert ask(shown).status == 200
 
 
+def own_name():
+    """A name of this machine, which --status can resolve."""
+    try:
+        socket.create_server((socket.gethostname(), 0)).close()
+    except OSError:
+        pytest.skip("this machine has no name")
+    return socket.gethostname()
+
+
+@contextlib.contextmanager
+def reached(build, root, *flags, name=None):
+    """A server whose status page is at a port; a service manager has opened it, or --status names it."""
+    with contextlib.ExitStack() as stack:
+        if name:
+            with socket.create_server((name, 0)) as free:
+                port = free.getsockname()[1]
+            stack.enter_context(Server(build, root, "-j", "1", "--status", f"{name}:{port}", *flags))
+        else:
+            s, status = stack.enter_context(listener()), stack.enter_context(listener())
+            port = status.getsockname()[1]
+            stack.enter_context(activated(build, root, s, status, names="http:status", flags=("-j", "1", *flags)))
+        yield name or "127.0.0.1", port
+
+
+def status_to(address, head, *fields):
+    with Connection(address) as c:
+        return c.send("\r\n".join([*head, *fields, "", ""]).encode()).response()
+
+
+GOOD = ["127.0.0.1", "127.0.0.1:9000", "[::1]", "[::1]:9000", "[2001:db8::1]:80", "192.0.2.1", "localhost", "LocalHost:9000", "localhost."]
+EVIL = ["evil.example.org", "evil.example.org:9000", "127.0.0.1.nip.io", "localhost.example.org", "a.localhost", "2130706433", "0x7f000001",
+        "127.1", "[::1].example.org", "name.example.org.evil.example.org"]  # fmt: skip
+
+
+@pytest.mark.clear
+def test_a_host_that_is_no_address_is_not_answered(first_build, root):
+    """It may be a name of another site that leads here, so that the page of that site could read this one."""
+    with reached(first_build, root) as address:
+        for path in ("/", "/json", "/metrics", "/text"):
+            for host in GOOD:
+                assert status_to(address, [f"GET {path} HTTP/1.1", f"Host: {host}"]).status == 200, host
+            for host in EVIL:
+                answer = status_to(address, [f"GET {path} HTTP/1.1", f"Host: {host}"])
+                assert answer.status in (400, 421) and b"workers" not in answer.body, host
+        refused = status_to(address, ["GET / HTTP/1.1", "Host: evil.example.org"])
+        assert refused.status == 421 and b"ask for its address, or start gatling with --status NAME:PORT" in refused.body
+        assert status_to(address, ["GET http://evil.example.org/json HTTP/1.1", "Host: 127.0.0.1"]).status == 421
+        assert status_to(address, ["GET /json HTTP/1.1", "Host:"]).status == 421
+        assert status_to(address, ["GET /json HTTP/1.0", "Host: evil.example.org"]).status == 421
+        assert status_to(address, ["GET /json HTTP/1.0"]).status == 200
+        assert status_to(address, ["GET /other HTTP/1.1", "Host: evil.example.org"]).status == 421
+
+
+@pytest.mark.clear
+def test_the_names_in_the_options_are_answered(first_build, root):
+    name = own_name()
+    with reached(first_build, root, name=name) as address:
+        assert status_to(address, ["GET /json HTTP/1.1", f"Host: {name.upper()}:9000"]).status == 200
+        assert status_to(address, ["GET /json HTTP/1.1", f"Host: x{name}"]).status == 421
+        shown_by_top = subprocess.run([runnable(first_build), "--top", f"{name}:{address[1]}"], capture_output=True, text=True, check=True)
+        assert shown_by_top.stdout.startswith("gatling: serving ")
+
+
+@pytest.mark.clear
+def test_pages_of_other_sites_are_not_answered(first_build, root, place):
+    with reached(first_build, root) as address:
+        for value, status in (("none", 200), ("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("", 403), ("new", 403)):
+            answer = status_to(address, ["GET /json HTTP/1.1", "Host: 127.0.0.1"], f"Sec-Fetch-Site: {value}")
+            assert answer.status == status, value
+        both = ["Sec-Fetch-Site: none", "sec-fetch-site:cross-site"]
+        answer = status_to(address, ["GET /json HTTP/1.1", "Host: 127.0.0.1"], *both)
+        assert answer.status == 403 and b"Enter the address" in answer.body
+    with Server(first_build, root, "-j", "1", "--status", f"unix:{place / 'status'}") as server:
+        server.status = place / "status"
+        assert ask(server, host="status.example.org").status == 200  # no browser connects to a unix socket, but a proxy in front may
+        with status_of(server) as c:
+            assert c.get("/json", "Sec-Fetch-Site: cross-site").status == 403
+
+
 def test_silent_clients_make_room(shown):
     with contextlib.ExitStack() as stack:
         silent = [stack.enter_context(status_of(shown)) for _ in range(40)]

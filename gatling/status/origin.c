@@ -1,0 +1,49 @@
+/* origin.c - see origin.h. */
+#include "gatling/status/origin.h"
+
+#include "gatling/base/peer.h"
+#include "gatling/http/host.h"
+
+void status_names_add(struct status_names *names, const char *name) {
+	const struct slice text = slice_of(name);
+	if (names->count < STATUS_NAMES_MAX && host_valid(text)) names->name[names->count++] = text;
+}
+
+/* Returns whether a name is that of an authority, whose name is given in lower case, without its port. */
+static bool is_named(struct slice authority, struct slice name) {
+	char room[HOST_MAX];
+	return slice_equal((struct slice){.at = room, .length = host_name(authority, room)}, name);
+}
+
+static bool knows(const struct status_names *names, struct slice authority) {
+	char room[HOST_MAX];
+	struct slice name = {.at = room, .length = host_name(authority, room)};
+	struct peer address;
+	if (name.length && name.at[0] == '[') return true; /* host_valid() accepts nothing else in brackets */
+	if (slice_equal(name, SLICE("localhost")) || peer_parse(name, &address)) return true;
+	for (unsigned i = 0; i < names->count; i++)
+		if (is_named(names->name[i], name)) return true;
+	return false;
+}
+
+/* Returns whether each Sec-Fetch-Site, if there is any, allows an answer. */
+static bool is_of_this_site(struct slice lines) {
+	while (lines.length) {
+		const size_t end = slice_until(lines, '\n');
+		struct slice line = slice_first(lines, end);
+		slice_drop(&lines, end < lines.length ? end + 1 : end);
+		const struct slice name = slice_first(line, slice_until(line, ':'));
+		if (!slice_equal_nocase(name, SLICE("sec-fetch-site"))) continue;
+		slice_drop(&line, name.length + 1);
+		if (line.length && line.at[line.length - 1] == '\r') line.length--;
+		const struct slice value = slice_trim(line);
+		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
+	}
+	return true;
+}
+
+enum status_permission status_permission(const struct status_names *names, const struct request *q) {
+	const bool without = q->minor == 0 && !request_has(q, FIELD_HOST) && !q->host.at;
+	if (!names->any && !without && !(q->host.length && knows(names, q->host))) return STATUS_MISDIRECTED;
+	return is_of_this_site(q->lines) ? STATUS_ADMITTED : STATUS_CROSS_SITE;
+}
