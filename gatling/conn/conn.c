@@ -118,7 +118,7 @@ static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run
 					"balancer send it?");
 	if (used <= 0) return used == 0 ? CONN_PROXY : CONN_CLOSED;
 	run->input = slice_rest(run->input, (size_t)used);
-	if (header.own) header.client = conn_other_end(c);
+	if (header.own && !conn_other_end(c, &header.client)) return CONN_CLOSED;
 	int refusal = w->refusal(w, &header.client);
 	if (refusal) {
 		refuse_politely(w, c->fd, c->secure, refusal);

@@ -21,8 +21,9 @@ static void return_requests(struct conn *c, uint8_t left) {
 static void find_client(struct conn *c, const struct request *request) {
 	const struct trusted_proxies *trust = &c->context->options->trust;
 	struct peer client;
-	if (!request || !forwarded_client(trust, (enum forwarding)c->forwarding, request, &client))
-		client = conn_other_end(c);
+	if ((!request || !forwarded_client(trust, (enum forwarding)c->forwarding, request, &client)) &&
+		!conn_other_end(c, &client))
+		client = peer_unknown; /* it is gone */
 	if (memcmp(&client, &c->peer, sizeof client) == 0) return;
 	return_requests(c, 0);
 	c->peer = client;

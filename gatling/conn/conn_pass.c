@@ -36,14 +36,15 @@ struct conn_pass {
 
 bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
 	struct conn_pass *p = malloc(sizeof *p);
-	const struct arrived_request arrived = {.request = q,
-											.kept = c->waiting,
-											.started_ns = c->waiting ? c->waiting->started_ns : c->outgoing->started_ns,
-											.client = &c->peer,
-											.forwarding = (enum forwarding)c->forwarding,
-											.proxy = c->forwarding ? conn_other_end(c) : c->peer,
-											.port = c->port,
-											.secure = c->secure};
+	struct arrived_request arrived = {.request = q,
+									  .kept = c->waiting,
+									  .started_ns = c->waiting ? c->waiting->started_ns : c->outgoing->started_ns,
+									  .client = &c->peer,
+									  .forwarding = (enum forwarding)c->forwarding,
+									  .proxy = c->peer,
+									  .port = c->port,
+									  .secure = c->secure};
+	if (c->forwarding && !conn_other_end(c, &arrived.proxy)) arrived.proxy = peer_unknown; /* it is gone */
 	if (p) *p = (struct conn_pass){.persistence = (uint8_t)persistence};
 	if (!p || !passed_request_begin(&p->passed, c->context->upstreams, &arrived, r)) {
 		free(p);

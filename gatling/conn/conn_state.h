@@ -131,9 +131,9 @@ struct slice conn_fetch_input(struct conn *conn);
  * failed. */
 bool conn_read_proxy_header(struct conn *conn, struct proxy_header *header, struct slice *input, int *used);
 
-/* Returns the address at the other end, as in the PROXY header if there is one; or the address of unix sockets if the
- * connection is gone. */
-struct peer conn_other_end(const struct conn *conn);
+/* Finds the address at the other end, as in the PROXY header if there is one. Returns false if the connection is gone:
+ * nobody is at the other end then, and nobody is to be trusted. */
+bool conn_other_end(const struct conn *conn, struct peer *peer);
 
 /* Remembers the address in the PROXY header, for a connection whose requests will name their clients. Returns false
  * without memory. */

@@ -73,13 +73,17 @@ bool conn_read_proxy_header(struct conn *c, struct proxy_header *h, struct slice
 	return n > 0 || (n == -1 && errno == EAGAIN);
 }
 
-struct peer conn_other_end(const struct conn *c) {
+bool conn_other_end(const struct conn *c, struct peer *peer) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
 	const struct conn_context *w = c->context;
-	if ((unsigned)c->fd < w->proxies && !peer_is_local(&w->proxy[c->fd])) return w->proxy[c->fd];
-	(void)getpeername(c->fd, (struct sockaddr *)&address, &length);
-	return peer_of((const struct sockaddr *)&address);
+	if ((unsigned)c->fd < w->proxies && !peer_is_local(&w->proxy[c->fd])) {
+		*peer = w->proxy[c->fd];
+		return true;
+	}
+	if (getpeername(c->fd, (struct sockaddr *)&address, &length) == -1) return false;
+	*peer = peer_of((const struct sockaddr *)&address);
+	return true;
 }
 
 bool conn_remember_end(struct conn *c) {

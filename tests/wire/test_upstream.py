@@ -1632,3 +1632,17 @@ def test_one_server_in_front_of_another(build):
             c.send(b"POST /api/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
             assert c.response().body.endswith(b"\n\nhello")
         root.remove()
+
+
+def test_a_connection_that_is_gone_is_not_taken_for_one_of_a_unix_socket(build):
+    """Its other end is unknown then, though the bytes that have come can be read: proxies at unix sockets are trusted."""
+    forged = b"PROXY UNKNOWN\r\nGET /api/x HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.66\r\n\r\n"
+    flags = ("--proxy-protocol", "127.0.0.2", "--trust", "unix:", "--defer-accept", "off")
+    with Upstream() as upstream, passing(build, upstream, flags=flags) as server:
+        assert server.get("/api/y").status == 200  # this connection is used again, at once
+        with Connection(("127.0.0.1", server.plain_port), source="127.0.0.2") as c, stopped(server):
+            c.send(forged)
+            c.reset()
+        for _ in range(3):
+            assert server.get("/there.txt").status == 200
+        assert [request.line for request in upstream.requests] == ["GET /y HTTP/1.1"], upstream.requests[-1].fields
