@@ -1,0 +1,485 @@
+"""What the manual says about a request: whether it is answered, and with what, asked for a password,
+denied, or passed on. Written from gatling(8) and the headers of gatling/site/rules alone, and as short
+as that can be said, it is what fuzz.py compares the server with.
+
+Paths are str with a character for each octet (latin-1), relative to the served directory. The files are
+looked at with the permissions of the calling process, which must be those of the server.
+
+An outcome is one of
+    ("file", status, content)     ("listing",)     ("redirect", status, location)
+    ("realm", name): 401          ("error", status)
+    ("passed", target)            ("script", path, path info)
+decide() returns a set of them, since the manual is silent about which of several refusals comes first."""
+
+import errno
+import os
+import re
+import stat
+import typing
+import urllib.parse
+
+NAME_MAX, PATH_MAX, SEGMENTS_MAX, TARGET_MAX = 255, 4096, 64, 8192
+UNRESERVED = "-._~"  # besides letters and digits
+IN_PATHS = UNRESERVED + "!$&'()*+,;=:@/"  # RFC 3986, pchar
+IN_VALUES = UNRESERVED + "!$'()*+,:@=%"  # of parameters in paths, which a client has encoded
+SCRIPTS = (".php", ".phtml", ".phar", ".cgi", ".fcgi")
+NOT_FOUND, FORBIDDEN, REFUSED_RULE = (frozenset({("error", status)}) for status in (404, 403, 503))
+UNKNOWN = FORBIDDEN | REFUSED_RULE  # what cannot be determined is denied
+
+
+class World(typing.NamedTuple):
+    root: int  # descriptor of the served directory
+    port: int  # of the server
+    vhosts: str  # "try", "only" (-v), or "off" (-V)
+    upstream: bool  # --upstream is given
+    users: frozenset  # whose _redirects may pass requests on, besides the owner of the directory
+    passwords: dict  # by hash
+
+
+class Request(typing.NamedTuple):
+    method: str
+    host: str
+    target: str
+    credentials: tuple = ()  # user and password
+
+
+class Rule(typing.NamedTuple):
+    pattern: str
+    parameters: list
+    target: str
+    status: int
+    forced: bool
+
+    @property
+    def scheme(self):
+        return self.target.partition("://")[0] if "://" in self.target else ""
+
+    @property
+    def redirects(self):
+        return self.status in (301, 302, 303, 307, 308)
+
+    @property
+    def passes(self):
+        return self.scheme in ("http", "fcgi") and self.status == 200
+
+    @property
+    def path(self):
+        """Returns the path of its target, absent (None) in a rule for the scripts of the site."""
+        rest = self.target.partition("://")[2] or self.target
+        return "/" + rest.partition("/")[2].partition("?")[0] if "/" in rest else None
+
+    @property
+    def scripts(self):
+        return self.scheme == "fcgi" and self.path is None
+
+
+# --- files ---
+
+
+def can_exist(path):
+    return len(path) < PATH_MAX and all(len(name) <= NAME_MAX for name in path.split("/"))
+
+
+def look(world, path):
+    """Returns the mode of what is at a path, 0 if there is nothing, None if that cannot be determined."""
+    if not can_exist(path):
+        return 0
+    try:
+        return os.stat(path.encode("latin-1") or b".", dir_fd=world.root).st_mode
+    except OSError as error:
+        return 0 if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) else None
+
+
+def read(world, path):
+    with open(os.open(path.encode("latin-1"), os.O_RDONLY, dir_fd=world.root), "rb") as file:
+        return file.read()
+
+
+def link_of(world, path):
+    try:
+        return os.readlink(path.encode("latin-1"), dir_fd=world.root).decode("latin-1") if can_exist(path) else ""
+    except OSError:
+        return ""
+
+
+def is_directory(mode):
+    return bool(mode) and stat.S_ISDIR(mode)
+
+
+def is_file(mode):
+    return bool(mode) and stat.S_ISREG(mode)
+
+
+# --- passwords ---
+
+
+def realm_of(world, path):
+    """Returns the realm of a file of passwords: its name, and {user: hash}; () if there is no such file, and
+    None if nobody is admitted."""
+    try:
+        os.lstat(path.encode("latin-1"), dir_fd=world.root)
+    except OSError as error:
+        return () if error.errno in (errno.ENOENT, errno.ENOTDIR) else None
+    try:
+        lines = [line for line in read(world, path).decode("latin-1").split("\n") if line and not line.startswith("#")]
+    except OSError:
+        return None
+    if not lines or not all(re.fullmatch(r"[^:]+:\$[^:]+", line) for line in lines[1:]):
+        return None
+    return lines[0], dict(line.split(":") for line in lines[1:])
+
+
+def realms(world, site, path, nearest=True):
+    """Returns the realms of a path (not relative to its site): of the sites on the way there, and the nearest one."""
+    directories = path.split("/")[:-1]
+    while directories and not can_exist("/".join(directories) + "/.htaccess"):  # the part that can exist
+        directories.pop()
+    sites = {site, site if world.vhosts == "only" else "", directories[0] + "/" if directories else site}
+    found = [realm_of(world, directory + ".htaccess_global") for directory in sites]
+    for n in range(len(directories), -1, -1) if nearest else ():
+        realm = realm_of(world, "".join(name + "/" for name in directories[:n]) + ".htaccess")
+        if realm != ():
+            return [*found, realm]
+    return found
+
+
+def refusals(world, request, realms_of_path):
+    """Returns the outcomes by which realms refuse the request; none if all admit it."""
+    refused, (user, password) = set(), request.credentials or ("", "")
+    for realm in realms_of_path:
+        if realm is None:
+            refused |= UNKNOWN
+        elif realm and (not password or world.passwords.get(realm[1].get(user)) != password):
+            refused.add(("realm", realm[0]))
+    return refused
+
+
+# --- hosts and paths ---
+
+
+def site_of(world, host):
+    """Returns the path of the directory of a host, with a slash at its end ("": the served one), or None."""
+    name = re.sub(r":\d*$", "", host).lower()
+    name = name[:-1] if name.endswith(".") else name
+    named = [f"{name}:{world.port}", name, "default"]
+    if world.vhosts == "try":
+        named = [name for name in named if "." in name or ":" in name or name == "localhost"]
+    for directory in named if world.vhosts != "off" else []:
+        if is_directory(look(world, directory)):
+            return directory + "/"
+    return None if world.vhosts == "only" else ""
+
+
+def decoded(encoded):
+    """Returns the path of a target, without its first slash, and an outcome if it has none."""
+    if re.search(r"%(?![0-9A-Fa-f]{2})|%00|%c[01]", encoded, re.I):  # the last one begins an overlong character
+        return "", {("error", 400)}
+    segments, wrong = [], bool(re.search("%2f", encoded, re.I))
+    path = urllib.parse.unquote(encoded, "latin-1")
+    for segment in path.split("/"):
+        if segment == "..":
+            segments[-1:] = []
+        elif segment not in ("", "."):
+            wrong = wrong or segment.startswith(".") and (segment != ".well-known" or len(segments) > 0)
+            segments.append(segment)
+            wrong = wrong or len(segments) > SEGMENTS_MAX
+    directory = segments and path.rsplit("/", 1)[-1] in ("", ".", "..")
+    return "/".join(segments) + ("/" if directory else ""), NOT_FOUND if wrong else None
+
+
+def hidden(world, site, path):
+    """Returns whether a path is that of rules, of the site or of one that may be inside it."""
+    inside = "([^/]*/)?" if world.vhosts == "try" and not site else ""
+    return re.fullmatch(inside + r"(_headers|_redirects)(\.gz|\.br|\.zst)?", path)
+
+
+def encoded_path(text):
+    return urllib.parse.quote(text.encode("latin-1"), safe=UNRESERVED + "/")
+
+
+# --- rules ---
+
+
+def rules_of(world, site):
+    """Returns the rules of a site, and whether they may pass requests on."""
+    try:
+        lines = read(world, site + "_redirects").decode("latin-1").split("\n")
+        file = os.stat(site.encode("latin-1") + b"_redirects", dir_fd=world.root)
+        directory = os.stat(site.encode("latin-1") or b".", dir_fd=world.root)
+    except OSError:
+        return [], False
+    writable = file.st_mode | directory.st_mode | os.fstat(world.root).st_mode
+    trusted = file.st_uid in world.users | {directory.st_uid} and not writable & stat.S_IWOTH
+    found = []
+    for pattern, *words in (line.split() for line in lines if line.strip()):
+        parameters = []
+        while not words[0].startswith(("/", "http:", "https:", "fcgi:")):
+            parameters.append(tuple(words.pop(0).split("=", 1)))
+        status = words[1] if len(words) > 1 else "301"
+        rule = Rule(pattern, parameters, words[0], int(status.rstrip("!")), status.endswith("!"))
+        if world.upstream or rule.scheme != "http" or not rule.passes:  # one that is not allowed is ignored
+            found.append(rule)
+    return found, trusted and world.upstream
+
+
+def expression(pattern):
+    """Returns a pattern as a regular expression. "/a" and "/a/" are the same path."""
+    out, end = "", "/?"
+    if pattern.endswith("/*"):
+        pattern, end = pattern[:-2], "(?:/(?P<splat>.*))?"
+    elif pattern.endswith("*"):
+        pattern, end = pattern[:-1], "(?P<splat>.*)"
+    for part in re.split(r"(\*|:[A-Za-z]\w*)", pattern.rstrip("/")):
+        out += "(?P<splat>.*)" if part == "*" else f"(?P<{part[1:]}>[^/]+?)" if part.startswith(":") else re.escape(part)
+    return re.compile(out + end + r"\Z", re.S)
+
+
+def form(text):
+    return urllib.parse.unquote_plus(text, "latin-1")
+
+
+def is_dots(segment):
+    """Returns whether somebody may take a segment for "." or "..": servers for Java ignore what follows a ";"."""
+    return urllib.parse.unquote(segment.partition(";")[0], "latin-1") in (".", "..")
+
+
+def values_of(rule, path, query):
+    """Returns what the names in a rule stand for, or None if it does not match. Values of parameters stay as the
+    client has encoded them: those are Encoded."""
+    found = expression(rule.pattern).match(path)
+    if not found:
+        return None
+    values = {name: value or "" for name, value in found.groupdict().items()}
+    target_path = rule.target.partition("?")[0]
+    for name, wanted in rule.parameters:
+        given = [value for key, _, value in (p.partition("=") for p in query[1:].split("&")) if form(key) == name]
+        if not wanted.startswith(":"):
+            given = [value for value in given if form(value) == form(wanted)]
+        elif re.search(wanted + r"\b", target_path):
+            given = [value for value in given if not is_dots(form(value))]
+        if not given:
+            return None
+        if wanted.startswith(":"):
+            values[wanted[1:]] = Encoded(given[0])
+    return values
+
+
+class Encoded(str):
+    pass
+
+
+def filled(rule, values, query):
+    """Returns the target of a rule with its names replaced, or None if it gets too long, or its path a segment of
+    dots."""
+
+    def fill(text, in_path):
+        parts = re.split(r":([A-Za-z]\w*)", text)
+        for n in range(1, len(parts), 2):
+            value = values.get(parts[n], ":" + parts[n])
+            safe = IN_PATHS if in_path else UNRESERVED + "/"
+            if isinstance(value, Encoded):
+                safe = IN_VALUES + ("" if in_path else "/;")
+            parts[n] = urllib.parse.quote(value.encode("latin-1"), safe=safe)
+        return "".join(parts)
+
+    begin, slash, rest = re.match(r"((?:\w+://[^/]*)?)(/?)(.*)", rule.target, re.S).groups()
+    path, mark, own_query = rest.partition("?")
+    path = fill(path, True)
+    if not begin or rule.passes:  # one slash at the start, whatever the values are
+        path = path.lstrip("/")
+    if not rule.redirects and any(is_dots(segment) for segment in path.split("/")):
+        return None
+    tail = query if not mark and not rule.parameters else mark + fill(own_query, False)
+    if not rule.passes and not rule.redirects:
+        tail = ""
+    if rule.redirects and len(begin + slash + path + tail) > TARGET_MAX:
+        tail = mark + fill(own_query, False)
+    fits = len((begin if rule.redirects else "") + slash + path + tail) <= TARGET_MAX
+    return begin + slash + path + tail if fits else None
+
+
+def extension(path):
+    return os.path.splitext(path or "")[1]
+
+
+def runs(rule, path):
+    """Returns whether a file has the extension of the script that a rule leads to."""
+    return rule.scheme == "fcgi" and extension(path) and extension(path) == extension(rule.path)
+
+
+def script_part(world, site, path, pattern="/*"):
+    """Returns the first part of a path that is a file and matches, or None."""
+    for end in [n for n, c in enumerate(path) if c == "/"] + [len(path)]:
+        matches = not path[:end].endswith("/") and expression(pattern).match("/" + path[:end])
+        if matches and is_file(look(world, site + path[:end])) and not hidden(world, site, path[:end]):
+            return path[:end]
+    return None
+
+
+# --- the decision ---
+
+
+class Decision:
+    """A request of which the site and the path are known."""
+
+    def __init__(self, world, request, site, path, query):
+        self.world, self.request, self.site, self.path, self.query = world, request, site, path, query
+        self.rules, self.trusted = rules_of(world, site)
+
+    def refusals(self, path):
+        return refusals(self.world, self.request, realms(self.world, self.site, self.site + path))
+
+    def refusals_as_directory(self):
+        return self.refusals(self.path if self.path.endswith("/") else self.path + "/")
+
+    def never_sent(self, path):
+        """Returns whether a file is a script."""
+        if self.world.upstream and path.lower().endswith(SCRIPTS):
+            return True
+        first = path.partition("/")[0] + "/"
+        for site in {self.site, *(("", first) if self.world.vhosts == "try" else ())}:
+            rules = rules_of(self.world, site)[0] if path.startswith(site) else []
+            for rule in (rule for rule in rules if rule.scheme == "fcgi"):
+                matches = expression(rule.pattern).match("/" + path.removeprefix(site))
+                if matches and (rule.scripts or not self.world.upstream) or runs(rule, path):
+                    return True
+        return False
+
+    def file(self, path, status=200):
+        """Returns the outcomes of a path at which there is a file, or that must not be looked at; else none."""
+        refused, full = self.refusals(path), self.site + path
+        if refused:
+            return refused
+        name = full if full and not full.endswith("/") else full + "index.html"
+        mode = look(self.world, name)
+        if mode is None:
+            return UNKNOWN
+        if is_directory(mode) and name == full:
+            return {("redirect", 301, "/" + encoded_path(path) + "/" + self.query)}
+        link = link_of(self.world, name) if not mode else ""
+        if not mode and name == full and "." not in path.rpartition("/")[2]:
+            name += ".html"
+            mode = look(self.world, name)
+            if mode and (not mode & stat.S_IROTH or self.never_sent(name)):  # this page cannot take the place of a file
+                mode = 0
+        if not mode and "://" in link:
+            return {("redirect", 301, link)}
+        if not is_file(mode):
+            return set()
+        if not mode & stat.S_IROTH or self.never_sent(name):
+            return FORBIDDEN
+        return {("file", status, read(self.world, name))}
+
+    def nothing(self):
+        """Returns the outcomes of a path without a file and a rule."""
+        mode = look(self.world, self.site + self.path) if self.path.endswith("/") or not self.path else 0
+        if not is_directory(mode):
+            return NOT_FOUND
+        return {("listing",)} if self.world.vhosts != "only" and mode & stat.S_IROTH else FORBIDDEN
+
+    def rewritten(self, rule, target):
+        path, wrong = decoded(target.partition("?")[0])
+        missing = {("error", 404 if rule.status == 200 else rule.status)}
+        if wrong or hidden(self.world, self.site, path):
+            return missing | self.refusals(path) | self.refusals(target[1:]) | self.refusals("")
+        found = self.file(path, rule.status)
+        if any(kind == "redirect" for kind, *_ in found) and is_directory(look(self.world, self.site + path)):
+            path += "/"
+            found = self.file(path, rule.status)
+        if found == FORBIDDEN or (not found and is_directory(look(self.world, self.site + path))):
+            return FORBIDDEN | missing
+        return found or missing
+
+    def passed(self, rule, target):
+        """Returns the outcomes of a rule that passes requests on. target: None if it has none of its own."""
+        before_files = rule.forced or rule.scheme == "fcgi"
+        refused = self.refusals_as_directory() if before_files else self.refusals(self.path)
+        if refused or not self.trusted:
+            return refused or REFUSED_RULE
+        if rule.scheme == "http":
+            return {("passed", "/" + target.split("/", 3)[3])}
+        path, wrong = (self.path, None) if target is None else decoded("/" + target.split("/", 3)[3].partition("?")[0])
+        if wrong or hidden(self.world, self.site, path):
+            return NOT_FOUND
+        script = script_part(self.world, self.site, path, rule.pattern if target is None else "/*")
+        if script is None:
+            return {("script", "", "/" + path)}
+        chosen = target is not None and ":" in rule.path
+        if chosen and not script.lower().endswith(SCRIPTS) and not runs(rule, script):
+            return NOT_FOUND  # nobody runs a picture that was uploaded
+        return self.refusals(script) or {("script", self.site + script, path[len(script) :])}
+
+    def applies(self, rule, file):
+        """Returns the outcomes of a rule, or None if it does not apply."""
+        own_path, values = "/" + self.path, None
+        if rule.scheme == "fcgi" and not self.world.upstream:  # whatever it would have run is not sent
+            return self.passed(rule, None) | file if expression(rule.pattern).match(own_path) else None
+        if rule.scripts:
+            return None if script_part(self.world, self.site, self.path, rule.pattern) is None else self.passed(rule, None)
+        if not file or self.precedes(rule):
+            values = values_of(rule, own_path, self.query)
+        if values is None:
+            return None
+        target = filled(rule, values, self.query)
+        if target is None:  # the target of a forced one may have protected what is there
+            return REFUSED_RULE | self.refusals_as_directory() if rule.forced else None
+        if rule.passes:
+            return self.passed(rule, target)
+        if rule.redirects and target.partition("?")[0] == "/" + encoded_path(self.path):
+            return None
+        # what the owner shows instead of a protected path need not be protected
+        refused = self.refusals(self.path) if rule.forced else set()
+        return ({("redirect", rule.status, target)} if rule.redirects else self.rewritten(rule, target)) | refused
+
+    def precedes(self, rule):
+        """Returns whether a rule comes before files."""
+        refused = rule.scheme == "fcgi" and not self.world.upstream
+        return rule.forced or rule.scripts or refused or runs(rule, self.path)
+
+    def outcomes(self):
+        refused = refusals(self.world, self.request, realms(self.world, self.site, self.site, nearest=False))
+        if refused:
+            return refused
+        file = self.file(self.path)
+        found = [(self.precedes(rule), outcomes) for rule in self.rules if (outcomes := self.applies(rule, file)) is not None]
+        if not found:
+            return file or self.nothing()
+        # the first one; but the manual does not say that forced ones above others come before them
+        return found[0][1] | next((outcomes for forced, outcomes in found if forced), set())
+
+
+    def pages(self, outcomes):
+        """Returns the pages that may be sent with errors."""
+        found = set()
+        for status in [outcome[1] for outcome in outcomes if outcome[0] == "error"]:
+            page = f"{status if status in (403, 404) else '50x'}.html"
+            mode = look(self.world, self.site + page)
+            if is_file(mode) and mode & stat.S_IROTH and not self.refusals(page):
+                found.add(("file", status, read(self.world, self.site + page)))
+        return found
+
+
+def decide(world, request):
+    """Returns the set of outcomes that the manual allows."""
+    if len(request.target) > TARGET_MAX:
+        return {("error", 414)}
+    served = request.method in ("GET", "HEAD")
+    refused = {("error", 204 if request.method == "OPTIONS" else 405)}
+    if not served and not world.upstream:
+        return refused
+    site = site_of(world, request.host)
+    encoded, mark, query = request.target.partition("?")
+    path, wrong = decoded(encoded)
+    if site is None:
+        return NOT_FOUND | (wrong or set()) if served else refused
+    decision = Decision(world, request, site, path, mark + query)
+    if wrong or hidden(world, site, path):
+        outcomes = wrong or NOT_FOUND
+        return outcomes | decision.pages(outcomes) if served else refused
+    outcomes = decision.outcomes()
+    outcomes |= decision.pages(outcomes)
+    if served:
+        return outcomes
+    passed = {outcome for outcome in outcomes if outcome[0] in ("passed", "script")}
+    allowed = {outcome for outcome in outcomes if outcome[0] == "realm" or outcome[1:2] in ((403,), (404,), (503,))}
+    return passed | (allowed | refused if outcomes - passed else set())
