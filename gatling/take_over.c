@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h> /* of libowfat: io_passfd(3), io_receivefd(3) */
-#include <openssl/rand.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h> /* getentropy(3): that of OpenSSL would leave something behind in the thread */
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -106,7 +106,7 @@ static int end_of_words(struct take_over *t, struct sockets *sockets) {
 static int answer(struct take_over *t, const struct take_over_name *name, struct sockets *sockets, uint32_t *count) {
 	struct take_over_answer a = {.greeting.name = *name};
 	struct take_over_offer offer;
-	if (RAND_bytes(a.nonce, sizeof a.nonce) != 1) return fail(t, "there are no random numbers");
+	if (getentropy(a.nonce, sizeof a.nonce) == -1) return fail(t, strerror(errno));
 	if (!receive_all(t->channel, a.greeting.nonce, sizeof a.greeting.nonce) ||
 		!take_over_send(t->channel, &a, sizeof a) || !receive_all(t->channel, &offer, sizeof offer))
 		return end_of_words(t, sockets);
@@ -371,7 +371,7 @@ static void accept_one(struct channels *all) {
 	take_over_limit_wait(c.fd, TAKE_OVER_GREETING_S);
 	(void)fcntl(c.fd, F_SETFD, FD_CLOEXEC);
 	if (!take_over_trusts(c.fd, all->take_over->owner) || !has_sockets(all->take_over) ||
-		RAND_bytes(c.greeting.nonce, sizeof c.greeting.nonce) != 1 ||
+		getentropy(c.greeting.nonce, sizeof c.greeting.nonce) == -1 ||
 		!take_over_send(c.fd, &c.greeting, sizeof c.greeting)) {
 		close(c.fd);
 		return;

@@ -106,6 +106,7 @@ def test_with_upstreams_over_tcp_an_intruder_can_connect_but_not_listen(build, o
 def test_an_intruder_in_what_connects_to_unix_sockets_can_do_that_alone(build, open_root, intruder, monkeypatch):
     monkeypatch.setenv("INTRUDER_ALL", "1")
     app = Root({"_redirects": b""})
+    open_root.path.chmod(0o755)  # else the rule is not believed
     open_root.write("_redirects", f"/x http://unix:{app.path}/none.sock:/ 200\n".encode())
     flags = (*AS_NOBODY, "--no-https", "--upstream", app.path)  # without the process that opens files
     said = attempts(build, open_root, intruder, monkeypatch, *flags, as_root=True, process="opener", path="/x", status=502)
