@@ -115,6 +115,10 @@ def site(random, name):
     if random.random() < 0.75:
         made.rules = [rule(random, made.entries) for _ in range(random.randrange(1, 5))]
     made.owned = random.choice(TRUSTED * 3 + [(0o646, 0), (0o644, STRANGER)])
+    if random.random() < 0.1:  # rules that cannot be read
+        made.owned = (0, 0)
+    if random.random() < 0.05 and not made.rules:
+        made.entries["_redirects"] = random.choice([("link", "nowhere"), ("link", "_redirects"), ("directory", 0o755)])
     if random.random() < 0.1:  # the directory itself
         made.entries["."] = random.choice([("directory", 0o777, 0), ("directory", 0o755, STRANGER)])
     return made

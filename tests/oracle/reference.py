@@ -201,13 +201,19 @@ def encoded_path(text):
 
 
 def rules_of(world, site):
-    """Returns the rules of a site, and whether they may pass requests on."""
+    """Returns the rules of a site, None if they cannot be read, and whether they may pass requests on."""
+    try:
+        os.lstat(site.encode("latin-1") + b"_redirects", dir_fd=world.root)
+    except (FileNotFoundError, NotADirectoryError):
+        return [], False
+    except OSError:
+        return None, False
     try:
         lines = read(world, site + "_redirects").decode("latin-1").split("\n")
         file = os.stat(site.encode("latin-1") + b"_redirects", dir_fd=world.root)
         directory = os.stat(site.encode("latin-1") or b".", dir_fd=world.root)
     except OSError:
-        return [], False
+        return None, False
     writable = file.st_mode | directory.st_mode | os.fstat(world.root).st_mode
     trusted = file.st_uid in world.users | {directory.st_uid} and not writable & stat.S_IWOTH
     found = []
@@ -338,7 +344,7 @@ class Decision:
             return True
         first = path.partition("/")[0] + "/"
         for site in {self.site, *(("", first) if self.world.vhosts == "try" else ())}:
-            rules = rules_of(self.world, site)[0] if path.startswith(site) else []
+            rules = path.startswith(site) and rules_of(self.world, site)[0] or []
             for rule in (rule for rule in rules if rule.scheme == "fcgi"):
                 matches = expression(rule.pattern).match("/" + path.removeprefix(site))
                 if matches and (rule.scripts or not self.world.upstream) or runs(rule, path):
@@ -438,8 +444,8 @@ class Decision:
 
     def outcomes(self):
         refused = refusals(self.world, self.request, realms(self.world, self.site, self.site, nearest=False))
-        if refused:
-            return refused
+        if refused or self.rules is None:  # they may have hidden what is asked for
+            return refused or UNKNOWN | self.refusals(self.path)
         file = self.file(self.path)
         found = [(self.precedes(rule), outcomes) for rule in self.rules if (outcomes := self.applies(rule, file)) is not None]
         if not found:
@@ -453,9 +459,8 @@ class Decision:
         found = set()
         for status in [outcome[1] for outcome in outcomes if outcome[0] == "error"]:
             page = f"{status if status in (403, 404) else '50x'}.html"
-            mode = look(self.world, self.site + page)
-            if is_file(mode) and mode & stat.S_IROTH and not self.refusals(page):
-                found.add(("file", status, read(self.world, self.site + page)))
+            if is_file(look(self.world, self.site + page)):
+                found |= {outcome for outcome in self.file(page, status) if outcome[0] == "file"}
         return found
 
 
