@@ -288,24 +288,6 @@ static bool take_hash(const char *hash, char *out) {
 	return true;
 }
 
-/* Returns whether the setting contains `before`, followed by a number above `most`. */
-static bool number_exceeds(const char *setting, const char *before, unsigned long most) {
-	const char *at = strstr(setting, before);
-	return at && strtoul(at + strlen(before), NULL, 10) > most;
-}
-
-/* In settings of yescrypt and scrypt, log2(N) is one character and r another, in the order of ASCII. Settings with
- * further parameters, which crypt_gensalt(3) does not write, count as slow. */
-bool platform_crypt_is_slow(const char *s) {
-	enum { BCRYPT_MAX = 17 /* htpasswd(1) makes no other */, ROUNDS_MAX = 10 * 1000 * 1000 };
-	const char *yescrypt = strncmp(s, "$y$", 3) == 0 ? s + 3 : strncmp(s, "$gy$", 4) == 0 ? s + 4 : NULL;
-	if (yescrypt) return strcspn(yescrypt, "$") != strlen("j9T") || yescrypt[1] > 'F' || yescrypt[2] > 'T';
-	if (strncmp(s, "$7$", 3) == 0)
-		return strlen(s) < 14 || s[3] > 'G' || s[4] > 'U' || strncmp(s + 5, "..../....", 9) != 0;
-	if (strncmp(s, "$2", 2) == 0 && strlen(s) > 4) return strtoul(s + 4, NULL, 10) > BCRYPT_MAX;
-	return number_exceeds(s, "rounds=", ROUNDS_MAX) || number_exceeds(s, "$sha1$", ROUNDS_MAX);
-}
-
 #if defined(__linux__) || defined(__FreeBSD__)
 
 bool platform_crypt(const char *password, const char *setting, char *out) {

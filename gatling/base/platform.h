@@ -95,10 +95,6 @@ bool platform_has_ktls(void);
 enum { PLATFORM_CRYPT_ROOM = 512 };
 bool platform_crypt(const char *password, const char *setting, char *out);
 
-/* Returns whether platform_crypt() would take longer than some seconds, or more than 1 GiB: otherwise whoever may write
- * a hash could keep a thread busy for days. */
-bool platform_crypt_is_slow(const char *setting);
-
 /* Sysctls of TCP that matter under load (Linux, tcp(7)); -1: the system does not have it, or does not tell. */
 struct platform_tcp {
 	int64_t memory;     /* bytes of all buffers above which the kernel makes them smaller (tcp_mem, pressure) */

@@ -7,13 +7,18 @@
 #include <openssl/hmac.h>
 #include <stdlib.h>
 
+#include "gatling/base/hash.h"
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 #include "gatling/site/password_check.h"
+#include "gatling/site/password_cost.h"
 #include "gatling/site/rules/rules.h"
 #include "gatling/site/rules/text_file.h"
 
+static const char dear[] =
+	"to check this hash takes more than 0.5 s of processor time or 256 MB here, or an unknown time, "
+	"so access is denied: make one that is cheaper (htpasswd -nB USER)";
 static const char unreadable[] = "this is no file that the user of the server may read, so access is denied";
 
 enum {
@@ -28,6 +33,12 @@ struct realm {
 	char *text;  /* of the file; NULL: nobody is admitted */
 	struct slice name;
 	struct slice users; /* their lines: there may be a megabyte of them, so nothing else is kept */
+	size_t length;      /* of the text */
+	unsigned kinds;     /* of hashes that are not measured (password_cost.h): until then it is not known whether the
+						   realm is good */
+	uint64_t owner;     /* see struct password_question */
+	struct text_file file;
+	char *path;
 };
 
 /* A file, by its inode: several paths may lead to it. */
@@ -41,6 +52,7 @@ struct auth_file {
 struct basic_auth {
 	const struct docroot *docroot;
 	struct names *names;
+	struct jobs *jobs; /* NULL: all that takes long is done at once */
 	struct password_checks *checks;
 	struct realm denied, unavailable; /* of files that cannot be read; never freed */
 	struct auth_file file[AUTH_REALMS_MAX];
@@ -52,6 +64,7 @@ struct basic_auth {
 static void realm_release(struct realm *realm) {
 	if (!realm || --realm->references) return;
 	free(realm->text);
+	free(realm->path);
 	free(realm);
 }
 
@@ -68,6 +81,7 @@ struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *n
 	}
 	auth->docroot = docroot;
 	auth->names = names;
+	auth->jobs = jobs;
 	auth->denied.references = auth->unavailable.references = 1;
 	return auth;
 }
@@ -89,8 +103,10 @@ static bool is_user(struct slice realm) {
 	return hash.length > 1 && (hash.at[1] == '{' || is_hash(slice_rest(hash, 1)));
 }
 
-/* Checks a line USER:HASH. Returns NULL, or what is wrong. */
-static const char *check_user(struct slice line) {
+/* Checks a line USER:HASH. Returns NULL, or what is wrong. Adds the kind of the hash to *kinds if it has to be
+ * measured.
+ */
+static const char *check_user(struct slice line, unsigned *kinds) {
 	char text[PLATFORM_CRYPT_ROOM];
 	const size_t length = slice_until(line, ':');
 	if (length == line.length)
@@ -102,14 +118,15 @@ static const char *check_user(struct slice line) {
 	if (!is_hash(hash) || hash.length >= sizeof text)
 		return "this is no hash of crypt(3) (htpasswd -B makes one), so access is denied";
 	*text_copy(text, hash) = '\0';
-	return platform_crypt_is_slow(text) ? "this hash takes too long to check, so access is denied" : NULL;
+	return password_cost(text, PASSWORD_USUAL, kinds) == PASSWORD_DEAR ? dear : NULL;
 }
 
 /* Parses the text of a realm. Returns NULL, or what is wrong, with the line in *number. */
-static const char *parse(struct realm *realm, size_t length, unsigned *number) {
-	struct slice rest = rules_text((struct slice){.at = realm->text, .length = length}), line;
+static const char *parse(struct realm *realm, unsigned *number) {
+	struct slice rest = rules_text((struct slice){.at = realm->text, .length = realm->length}), line;
 	bool any = false;
 	*number = 0;
+	realm->kinds = 0;
 	if (!password_next_line(&rest, &realm->name, number)) {
 		*number = 1;
 		return "the first line has to be the realm, so access is denied";
@@ -119,7 +136,7 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 		return "this cannot be a realm, so access is denied";
 	realm->users = rest;
 	for (; password_next_line(&rest, &line, number); any = true) {
-		const char *wrong = check_user(line);
+		const char *wrong = check_user(line, &realm->kinds);
 		if (wrong) return wrong;
 	}
 	return any ? NULL : "there is no USER:HASH below the realm, so access is denied";
@@ -141,24 +158,45 @@ static struct realm *unreadable_realm(struct basic_auth *auth, int error) {
 	return realm;
 }
 
-/* Returns the realm of a text, which it takes over. If the text is malformed, the realm denies access. */
+/* Parses the text of a realm. If it is malformed, the realm denies access from now on. */
+static void judge(struct realm *realm) {
+	unsigned line;
+	const char *wrong = parse(realm, &line);
+	if (!wrong) return;
+	text_file_complain(&realm->file, realm->path, line, wrong);
+	free(realm->text);
+	realm->text = NULL;
+	realm->kinds = 0;
+	realm->name = realm->users = SLICE("");
+}
+
+/* Returns the realm of a text, which it takes over. */
 static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, const char *path, char *text,
 							   size_t length) {
-	unsigned line;
 	uint64_t id;
 	struct realm *realm = malloc(sizeof *realm);
-	if (!realm || !make_id(f, text, length, &id)) {
+	char *own_path = strdup(path);
+	if (!realm || !own_path || !make_id(f, text, length, &id)) {
 		text_file_again(&f->file);
+		free(own_path);
 		free(realm);
 		free(text);
 		return unreadable_realm(auth, ENOMEM);
 	}
-	*realm = (struct realm){.references = 1, .id = id, .text = text};
-	const char *wrong = parse(realm, length, &line);
-	if (!wrong) return realm;
-	text_file_complain(&f->file, path, line, wrong);
-	free(realm->text);
-	realm->text = NULL;
+	const char *slash = strchr(path, '/');
+	const struct slice owner = {.at = path, .length = slash ? (size_t)(slash - path) : 0};
+	*realm = (struct realm){.references = 1,
+							.id = id,
+							.text = text,
+							.length = length,
+							.owner = hash_octets(0, owner),
+							.file = f->file,
+							.path = own_path};
+	judge(realm);
+	if (!auth->jobs && realm->kinds) { /* --check may wait */
+		password_cost_measure(realm->kinds);
+		judge(realm);
+	}
 	return realm;
 }
 
@@ -301,12 +339,26 @@ static enum auth_result require(struct basic_auth *auth, const struct realm *rea
 	return AUTH_REQUIRED;
 }
 
+/* Finds out whether the hashes of a realm may be checked. Returns whether it has to be waited for that, by *result. */
+static bool waits_for_costs(struct basic_auth *auth, struct realm *realm, bool may_wait, struct auth_answer *a,
+							enum auth_result *result) {
+	if (realm->kinds && password_cost_measured(realm->kinds)) judge(realm);
+	if (!realm->kinds) return false;
+	a->job = may_wait ? password_measure(auth->checks, realm->kinds) : NULL;
+	*result = a->job ? AUTH_PENDING : AUTH_BUSY;
+	return true;
+}
+
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *r,
 								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *a) {
+	enum auth_result unknown;
 	*a = (struct auth_answer){0};
+	if (waits_for_costs(auth, realm, may_wait, a, &unknown)) return unknown;
+	if (!realm->text) return realm == &auth->unavailable ? AUTH_BUSY : AUTH_FORBIDDEN;
 	const char *password = request_has(r, FIELD_AUTHORIZATION) ? decode(auth, r) : NULL;
 	if (!password) return require(auth, realm, a);
 	const struct password_question question = {.realm = realm->id,
+											   .owner = realm->owner,
 											   .users = realm->users,
 											   .user = auth->user,
 											   .password = password,

@@ -9,14 +9,27 @@
 
 #include "gatling/base/platform.h"
 #include "gatling/client/address_table.h"
+#include "gatling/site/password_cost.h"
 #include "gatling/site/rules/rules.h"
 
-enum { DIGEST = 32, SECRET = 32 };
+enum {
+	DIGEST = 32,
+	SECRET = 32,
+	TURNS = 1024 /* owners, and realms, whose last turns are told apart */
+};
+
+/* The measuring of kinds of hashes. */
+struct measurement {
+	struct job job;
+	struct password_checks *checks;
+	unsigned kinds;
+};
 
 struct check {
 	struct job job;
 	struct password_checks *checks;
 	uint64_t network; /* of the client (address_table.h) */
+	uint64_t owner, realm;
 	unsigned char digest[DIGEST];
 	char *hash;
 	bool right;        /* the password matches the hash */
@@ -31,8 +44,11 @@ struct password_checks {
 	int64_t now_ms;   /* of the last password_check() */
 	EVP_MAC_CTX *mac; /* for make_digest(), and its key; NULL before the first use */
 	unsigned char secret[SECRET];
-	struct check *checking; /* the checks that wait, newest first, and the running one */
-	struct check *running;  /* in the thread; or NULL */
+	struct check *checking;        /* the checks that wait, newest first, and the running one */
+	struct check *running;         /* in the thread; or NULL */
+	struct measurement *measuring; /* or NULL */
+	uint64_t turn; /* the number of the last check that was started, and of that for each owner and realm, by hashes */
+	uint64_t owner_turn[TURNS], realm_turn[TURNS];
 	/* digests of passwords; two tables, so that guesses do not evict right ones */
 	unsigned char right[AUTH_KNOWN][DIGEST], wrong[AUTH_WRONG][DIGEST];
 };
@@ -97,8 +113,10 @@ static bool is_known(unsigned char (*table)[DIGEST], size_t size, const unsigned
 static void check_password(struct job *job, const atomic_bool *stop) {
 	struct check *c = (struct check *)job;
 	char hash[PLATFORM_CRYPT_ROOM];
+	unsigned kinds = 0;
 	c->undecided = atomic_load(stop);
-	if (c->undecided) return;
+	/* its realm allows the hash, but not for passwords of any length */
+	if (c->undecided || password_cost(c->hash, strlen(c->password), &kinds) != PASSWORD_AFFORDABLE) return;
 	if (!platform_crypt(c->password, c->hash, hash)) {
 		c->undecided = errno == ENOMEM;
 		return;
@@ -134,32 +152,67 @@ static int64_t attempts_used(const struct password_checks *p, uint64_t network) 
 	return address_used(&attempt_table, network, attempt_rate, p->now_ms * ADDRESS_NS_PER_MS);
 }
 
-/* Chooses a waiting check: if `most`, one of the address with the most attempts, over *attempts; otherwise one of the
- * address with the fewest, and of those the oldest. Returns the link to it, or NULL. Updates *attempts. */
-static struct check **choose_check(struct password_checks *p, bool most, int64_t *attempts) {
-	struct check **chosen = NULL;
-	for (struct check **link = &p->checking; *link; link = &(*link)->next) {
-		int64_t used = attempts_used(p, (*link)->network);
-		if (*link == p->running || (most ? used <= *attempts : used > *attempts)) continue;
-		chosen = link;
-		*attempts = used;
+/* Chooses the check to start: of the owner whose last turn was first, of these of the realm whose last turn was first,
+ * of these of the address with the fewest attempts, so that guesses have to wait, and of these the oldest. Returns it,
+ * or NULL. */
+static struct check *choose_next(struct password_checks *p) {
+	struct check *chosen = NULL;
+	int64_t least = 0;
+	for (struct check *c = p->checking; c; c = c->next) {
+		const int64_t attempts = attempts_used(p, c->network);
+		const uint64_t owner = p->owner_turn[c->owner % TURNS], realm = p->realm_turn[c->realm % TURNS];
+		const uint64_t first_owner = chosen ? p->owner_turn[chosen->owner % TURNS] : UINT64_MAX;
+		const uint64_t first_realm = chosen ? p->realm_turn[chosen->realm % TURNS] : UINT64_MAX;
+		const bool later = owner != first_owner   ? owner > first_owner
+						   : realm != first_realm ? realm > first_realm
+												  : attempts > least;
+		if (later) continue;
+		chosen = c;
+		least = attempts;
 	}
 	return chosen;
 }
 
-/* Starts the next check, if none is running: that of the address with the fewest attempts, so that guesses have to
- * wait. */
+/* Starts the next check, if none is running. */
 static void start_next(struct password_checks *p) {
-	int64_t attempts = INT64_MAX;
-	struct check **next = p->running ? NULL : choose_check(p, false, &attempts);
-	if (next && jobs_add(p->jobs, &(*next)->job)) p->running = *next; /* else the next check starts it */
+	struct check *next = p->running ? NULL : choose_next(p);
+	if (!next || !jobs_add(p->jobs, &next->job)) return; /* the next check starts it */
+	p->running = next;
+	p->owner_turn[next->owner % TURNS] = p->realm_turn[next->realm % TURNS] = ++p->turn;
 }
 
-/* Makes room for a check of an address by dropping one of the address with the most attempts. Returns false if none has
- * more than this address. */
-static bool make_place(struct password_checks *p, uint64_t network) {
-	int64_t attempts = attempts_used(p, network) + 1; /* with this one */
-	struct check **worst = choose_check(p, true, &attempts);
+/* Returns how many checks of an owner wait. */
+static unsigned waiting_of(const struct password_checks *p, uint64_t owner) {
+	unsigned n = 0;
+	for (const struct check *c = p->checking; c; c = c->next) n += c != p->running && c->owner == owner;
+	return n;
+}
+
+/* Chooses the check to drop for one of an owner and address: if an owner has more that wait than this one would have,
+ * one of the owner with most; otherwise one of an address that has more attempts than this one would have. Of these it
+ * is one of the address with the most attempts. Returns the link to it, or NULL. */
+static struct check **choose_worst(struct password_checks *p, uint64_t owner, uint64_t network) {
+	struct check **chosen = NULL;
+	unsigned most = waiting_of(p, owner) + 1;
+	const unsigned own = most;
+	for (const struct check *c = p->checking; c; c = c->next) {
+		const unsigned waiting = waiting_of(p, c->owner);
+		if (waiting > most) most = waiting;
+	}
+	int64_t attempts = most > own ? -1 : attempts_used(p, network) + 1;
+	for (struct check **link = &p->checking; *link; link = &(*link)->next) {
+		const int64_t used = attempts_used(p, (*link)->network);
+		if (*link == p->running || used <= attempts) continue;
+		if (most > own && waiting_of(p, (*link)->owner) < most) continue;
+		chosen = link;
+		attempts = used;
+	}
+	return chosen;
+}
+
+/* Makes room for a check of an owner and address by dropping another one. Returns false if that would not be fair. */
+static bool make_place(struct password_checks *p, uint64_t owner, uint64_t network) {
+	struct check **worst = choose_worst(p, owner, network);
 	if (!worst) return false;
 	struct check *c = *worst;
 	atomic_store(&c->job.unwanted, true); /* so it does not run, and its requests try again */
@@ -168,6 +221,34 @@ static bool make_place(struct password_checks *p, uint64_t network) {
 	else atomic_store(&c->job.unwanted, false);
 	return added;
 }
+
+/* --- measuring --- */
+
+static void measure(struct job *job, const atomic_bool *stop) {
+	const struct measurement *m = (const struct measurement *)job;
+	if (!atomic_load(stop)) password_cost_measure(m->kinds);
+}
+
+static void measured(struct job *job) {
+	struct measurement *m = (struct measurement *)job;
+	m->checks->measuring = NULL;
+	free(m);
+}
+
+struct job *password_measure(struct password_checks *p, unsigned kinds) {
+	if (p->measuring) return &p->measuring->job;
+	struct measurement *m = malloc(sizeof *m);
+	if (!m) return NULL;
+	*m = (struct measurement){.job = {.run = measure, .finish = measured}, .checks = p, .kinds = kinds};
+	if (!jobs_add(p->jobs, &m->job)) {
+		free(m);
+		return NULL;
+	}
+	p->measuring = m;
+	return &m->job;
+}
+
+/* --- the checks --- */
 
 static void password_checked(struct job *job) {
 	struct check *c = (struct check *)job, **link = &c->checks->checking;
@@ -214,6 +295,8 @@ static struct check *add_check(struct password_checks *p, const struct password_
 	c->job = (struct job){.run = check_password, .finish = password_checked};
 	c->checks = p;
 	c->network = q->network;
+	c->owner = q->owner;
+	c->realm = q->realm;
 	c->unknown_user = !known;
 	memcpy(c->digest, digest, DIGEST);
 	memcpy(c->password, q->password, strlen(q->password) + 1);
@@ -241,7 +324,7 @@ enum auth_result password_check(struct password_checks *p, const struct password
 		if (CRYPTO_memcmp(other->digest, digest, DIGEST) == 0) c = other;
 	}
 	if (!q->may_wait || (!c && of_address >= AUTH_CHECKS_EACH)) return AUTH_BUSY;
-	if (!c && checks >= AUTH_CHECKS && !make_place(p, q->network)) return AUTH_BUSY;
+	if (!c && checks >= AUTH_CHECKS && !make_place(p, q->owner, q->network)) return AUTH_BUSY;
 	if (!c && !address_take(&attempt_table, q->network, attempt_rate, q->now_ms * ADDRESS_NS_PER_MS))
 		return AUTH_LIMITED;
 	if (!c && !(c = add_check(p, q, digest))) return AUTH_BUSY;

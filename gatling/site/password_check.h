@@ -1,5 +1,6 @@
 /* password_check.h - checks passwords of realms (basic_auth.h). It limits what guessing costs: hashes take long by
- * design, so one thread checks them in an order that is fair to addresses, and results are remembered. */
+ * design, so one thread checks them in an order that is fair to owners, realms and addresses, and results are
+ * remembered. */
 #ifndef GATLING_SITE_PASSWORD_CHECK_H
 #define GATLING_SITE_PASSWORD_CHECK_H
 
@@ -36,6 +37,7 @@ void password_checks_free(struct password_checks *checks); /* after jobs_free() 
 
 struct password_question {
 	uint64_t realm;              /* the id of its content */
+	uint64_t owner;              /* the hash of the first directory of its path, which may be that of a site */
 	struct slice users;          /* its lines USER:HASH */
 	const char *user, *password; /* in one piece of memory, with a NUL between them */
 	uint64_t network;            /* of the client (address_table.h) */
@@ -46,6 +48,10 @@ struct password_question {
 /* Checks a password. With AUTH_PENDING, *job is the job to wait for. */
 enum auth_result password_check(struct password_checks *checks, const struct password_question *question,
 								struct job **job);
+
+/* Begins to measure kinds of hashes (password_cost.h). Returns the job to wait for, after which it is to be asked again
+ * whether they are measured; or NULL without memory or a thread. */
+struct job *password_measure(struct password_checks *checks, unsigned kinds);
 
 /* Takes lines off the front, counting them in *number, until one is neither empty nor a comment. Returns false at the
  * end. */

@@ -21,6 +21,8 @@ WRONG = {
     ".htaccess_global": (b"\n", ".htaccess_global:1: the first line has to be the realm, so access is denied"),
     "apache/.htaccess": (b"AuthType Basic\nRequire valid-user\n", "apache/.htaccess:2: this is not USER:HASH (directives of Apache are not understood)"),
     "deep/er/.htaccess": (b"Friends\nann:{SHA}x\n", "deep/er/.htaccess:2: this hash is Apache's own"),
+    "dear/.htaccess": (b"Friends\nben:$2b$04$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12\nann:$2b$17$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12\n",
+                       "dear/.htaccess:3: to check this hash takes more than 0.5 s of processor time"),
 }
 
 

@@ -32,7 +32,12 @@ HASHES = {
 }
 GUESSES = 8  # of ten that an address has
 MEDIUM = hashed("$2b$08$abcdefghijklmnopqrstuu")
-DEAR = [  # take days, or gigabytes
+DEAR = [  # take more than half a second, days, or gigabytes, or nobody knows
+    "$2b$17$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12",
+    "$6$rounds=9000000$saltsalt$x",
+    "$7$FU..../....saltsalt$x",
+    "_zzzzsaltabcdefghijk",
+    "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$x",
     "$2b$31$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12",
     "$5$rounds=999999999$saltsalt$x",
     "$6$rounds=999999999$saltsalt$x",
@@ -44,7 +49,7 @@ DEAR = [  # take days, or gigabytes
     "$7$XU..../....saltsalt$x",
     "$7$AU..../zzzzsaltsalt$x",
 ]
-SLOW = "$2b$12$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12"  # a third of a second: not in each process of the tests
+SLOW = "$2b$12$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12"  # a fifth of a second or more: not in each process of the tests
 
 
 def basic(user, password="right"):
@@ -198,6 +203,68 @@ def test_who_waits_is_not_overtaken_by_who_guesses_more(build):
             c.close()
         order = [line.split()[0] for line in eventually(lambda: len(server.lines) == 5 and server.lines)]
         assert order.index("127.3.0.1") <= 1, order  # behind the one that had begun
+
+
+def guarded_by_two(one, other):
+    """Two sites with passwords of their own."""
+    root = Root({"a.example/x.txt": b"a", "b.example/x.txt": b"b"})
+    write(root, one, "a.example/.htaccess")
+    write(root, other, "b.example/.htaccess_global")
+    return root
+
+
+def ask_site(server, source, host, user, password):
+    s = socket.create_connection(("127.0.0.1", server.plain_port), source_address=(source, 0))
+    s.settimeout(60)
+    s.sendall(f"GET /x.txt HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{basic(user, password)}\r\n\r\n".encode())
+    return s
+
+
+def test_a_hash_that_takes_hours_holds_up_no_other_site(build):
+    root = guarded_by_two(f"dear\nann:{DEAR[0]}\n", f"cheap\nben:{HASHES['bcrypt']}\n")
+    with Server(build, root, "-j", "1", address=("-i", "0.0.0.0")) as server:
+        clients = [ask_site(server, f"127.2.{n}.1", "a.example", "ann", f"guess {n}") for n in range(20)]
+        assert server.get("/x.txt", basic("ben"), host="b.example").body == b"b"
+        assert [int(s.makefile("rb").readline().split()[1]) for s in clients] == [403] * 20
+        assert server.cpu_seconds() < 5
+        for s in clients:
+            s.close()
+    said = [line for line in server.errors if "access is denied" in line]
+    assert len(said) == 1 and said[0].startswith("gatling: a.example/.htaccess:2: ") and "htpasswd" in said[0]
+
+
+def test_realms_take_turns(build):
+    """However many addresses guess at one site, another one's users wait for one check."""
+    root = guarded_by_two(f"one\nann:{MEDIUM}\n", f"other\nben:{MEDIUM}\n")
+    with Server(build, root, "-j", "1", address=("-i", "0.0.0.0")) as server:
+        server.get("/x.txt", basic("ann"), host="a.example")  # the kind of hash is measured
+        clients = [ask_site(server, f"127.2.{n}.1", "a.example", "ann", f"guess {n}") for n in range(60)]
+        eventually(lambda: len(server.lines) > 1)
+        for i in range(3):  # an address with more attempts than those
+            clients.append(ask_site(server, "127.3.0.1", "b.example", "ben", f"wrong {i}"))
+            clients[-1].makefile("rb").read()
+        order = [line.split()[0] for line in server.lines]
+        for s in clients:
+            s.makefile("rb").read()
+            s.close()
+    assert len(order) < 50, order  # others still waited
+
+
+def test_one_site_does_not_fill_all_places(build):
+    """A site with 128 checks that wait gives a place to another one, even to an address that has guessed
+    more often than all of theirs."""
+    root = guarded_by_two(f"one\nann:{SLOW.replace('$12$', '$10$')}\n", f"other\nben:{MEDIUM}\n")
+    with Server(build, root, "-j", "1", address=("-i", "0.0.0.0")) as server:
+        for i in range(5):
+            with ask_site(server, "127.3.0.1", "b.example", "ben", f"wrong {i}") as mistyped:
+                assert b" 401 " in mistyped.makefile("rb").readline()
+        clients = [ask_site(server, f"127.2.{n}.1", "a.example", "ann", f"guess {n}") for n in range(140)]
+        eventually(lambda: any(" 503 " in line for line in server.lines))
+        clients += [ask_site(server, f"127.4.{n}.1", "a.example", "ann", f"guess {n}") for n in range(4)]  # for places that have become free
+        ben = ask_site(server, "127.3.0.1", "b.example", "ben", "right")
+        assert ben.makefile("rb").readline().split()[1] == b"200"
+        for s in [*clients, ben]:
+            s.close()
 
 
 def test_workers_count_together_what_an_address_has_tried(build):
