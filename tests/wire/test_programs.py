@@ -580,7 +580,7 @@ def test_more_connections_than_a_program_takes_are_a_503(build):
                     pass
             assert set(statuses) == {503}
             for c in waiting:
-                c.close()
+                c.reset()
         root.remove()
 
 
