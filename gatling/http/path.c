@@ -54,7 +54,8 @@ int path_decode(struct slice encoded, char *out, size_t *length) {
 	return 0;
 }
 
-bool path_is_dots(struct slice segment) {
+/* Returns whether a segment is "." or "..", see path_has_dots(). */
+static bool is_dots(struct slice segment) {
 	unsigned dots = 0;
 	for (segment.length = slice_until(segment, ';'); segment.length; dots++) {
 		const bool encoded = path_is_encoded(segment);
@@ -64,11 +65,20 @@ bool path_is_dots(struct slice segment) {
 	return dots == 1 || dots == 2;
 }
 
+/* Returns how many bytes at the start of a text are what somebody may take for a separator of segments, or 0. */
+static size_t separator_length(struct slice text) {
+	const bool encoded = path_is_encoded(text);
+	const char c = encoded ? (char)path_decode_byte(text) : text.at[0];
+	if (c != '/' && c != '\\') return 0;
+	return encoded ? 3 : 1;
+}
+
 bool path_has_dots(struct slice path) {
 	while (path.length) {
-		const struct slice segment = slice_first(path, slice_until(path, '/'));
-		if (path_is_dots(segment)) return true;
-		slice_drop(&path, segment.length + (segment.length < path.length));
+		size_t end = 0, separator = 0;
+		while (end < path.length && !(separator = separator_length(slice_rest(path, end)))) end++;
+		if (is_dots(slice_first(path, end))) return true;
+		slice_drop(&path, end + separator);
 	}
 	return false;
 }

@@ -17,11 +17,9 @@ int path_decode(struct slice encoded, char *out, size_t *length);
 /* Returns whether a request can name a file of this name. It cannot if the name has overlong UTF-8. */
 bool path_allows(struct slice name);
 
-/* Returns whether a segment is "." or ".." for those who get it: each dot may be percent-encoded
- * (https://url.spec.whatwg.org/#double-dot-path-segment), and servers for Java ignore a ';' and what follows it. */
-bool path_is_dots(struct slice segment);
-
-/* Returns whether a path has such a segment. */
+/* Returns whether a path has a segment that is "." or ".." for those who get it: each dot may be percent-encoded
+ * (https://url.spec.whatwg.org/#double-dot-path-segment), and so may be the slashes; '\' separates segments for
+ * browsers, and servers for Java ignore a ';' and what follows it. */
 bool path_has_dots(struct slice path);
 
 /* Returns whether the text begins with a percent-encoded byte. */

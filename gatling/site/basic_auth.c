@@ -255,7 +255,9 @@ static bool has_no_realm(struct basic_auth *auth, const char *path, bool lately,
 	static const struct text_file unknown;
 	struct stat st;
 	*realm = NULL;
-	if ((lately ? names_lacked_lately : names_lack)(auth->names, slice_of(path))) return true;
+	/* of a file with a longer path nothing is found out, also if its directory can be read */
+	const bool reachable = strlen(path) < PATH_MAX;
+	if (reachable && (lately ? names_lacked_lately : names_lack)(auth->names, slice_of(path))) return true;
 	int error = docroot_lstat(auth->docroot, path, &st) == -1 ? errno : 0;
 	if (error == ENOENT || error == ENOTDIR || (error == ENAMETOOLONG && lacks_directory(auth, path))) return true;
 	if (!error && docroot_stat(auth->docroot, path, &st) == -1) { /* a symlink to nowhere, or out of the root */

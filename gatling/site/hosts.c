@@ -34,9 +34,10 @@ bool host_has_directory(enum vhosts vhosts, struct slice name) {
 
 /* --- those that are there --- */
 
-static bool is_directory(const struct docroot *docroot, const char *name) {
+static bool is_directory(const struct docroot *docroot, const struct dirent *entry) {
 	struct stat st;
-	return docroot_stat(docroot, name, &st) == 0 && S_ISDIR(st.st_mode);
+	if (entry->d_type == DT_REG) return false; /* there may be very many files */
+	return docroot_stat(docroot, entry->d_name, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Adds a name. Returns 0 or ENOMEM. */
@@ -59,7 +60,7 @@ int hosts_find(struct hosts *hosts, const struct docroot *docroot, enum vhosts v
 	DIR *root = fd == -1 ? NULL : fdopendir(fd);
 	int error = root ? 0 : errno;
 	for (const struct dirent *entry; root && !error && hosts->count < HOSTS_MAX && (entry = readdir(root));)
-		if (host_has_directory(vhosts, slice_of(entry->d_name)) && is_directory(docroot, entry->d_name))
+		if (host_has_directory(vhosts, slice_of(entry->d_name)) && is_directory(docroot, entry))
 			error = add(hosts, entry->d_name);
 	if (root) closedir(root);
 	else if (fd != -1) close(fd);

@@ -183,15 +183,13 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 								  .entry = e,
 								  .file = file};
 	struct rules_error error;
-	struct stat st;
 	char *text;
 	size_t length;
 	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->name, reader.path), &text, &length);
 	if (state == TEXT_SAME) return rules;
-	if (state == TEXT_NONE && docroot_lstat(s->docroot, reader.path, &st) == 0 && S_ISLNK(st.st_mode))
-		text_file_complain(file, reader.path, 0, "it is a symbolic link to nothing that the server can see");
 	if (file->error == EFBIG) rules_fail(&error, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
 	else if (file->error == EINVAL) rules_fail(&error, "it is no regular file: replace it by one, or remove it");
+	else if (file->error == ENOLINK) rules_fail(&error, "it is a symbolic link to nothing that the server can see");
 	else rules_fail(&error, "it cannot be read: %s", strerror(file->error));
 	const bool entered =
 		file->error != EACCES || file->version.mode; /* otherwise its directory denies access, and is reported */
@@ -241,6 +239,11 @@ static void look_at_root(const struct sites *s) {
 				  "name now");
 }
 
+/* Returns whether there are no rules only since their file cannot be read for now. */
+static bool is_awaited(const void *rules, const struct text_file *file) {
+	return !rules && docroot_error_is_temporary(file->error);
+}
+
 static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) {
 	char path[FILE_PATH_MAX];
 	e->checked_ms = now_ms;
@@ -251,10 +254,12 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
 	if (e->site.redirects) redirect_rules_permit(e->site.redirects, may_pass_on(s, e));
-	e->site.redirects_known = e->site.redirects || !docroot_error_is_temporary(e->redirects.error);
-	e->site.known = e->site.redirects_known && (e->site.headers || !docroot_error_is_temporary(e->headers.error));
+	e->site.redirects_known = e->site.redirects || e->redirects.error == ENOENT;
+	e->site.known = !is_awaited(e->site.redirects, &e->redirects) && !is_awaited(e->site.headers, &e->headers);
 	guard_release(&e->site.guard);
 	e->site.guard = basic_auth_of_files(s->auth, file_path(e, auth_name, path), is_inner(s, e) ? auth_name : NULL);
+	/* rules that cannot be read may be what protects a file */
+	if (e->site.known && !e->site.redirects_known) e->site.guard.permission = PERMISSION_DENIED;
 }
 
 /* Returns whether update_files() can check the files without waiting for a disk. */

@@ -28,7 +28,7 @@ struct site {
 	struct header_rules *headers; /* NULL: none, like the next two */
 	struct redirect_rules *redirects;
 	bool known;           /* headers and redirects are not NULL only since they cannot be read for now */
-	bool redirects_known; /* the same of redirects alone */
+	bool redirects_known; /* there is no _redirects, or it has been read */
 	struct guard guard;   /* of the whole site, and of the root if that contains it */
 };
 

@@ -244,9 +244,10 @@ def form(text):
     return urllib.parse.unquote_plus(text, "latin-1")
 
 
-def is_dots(segment):
+def has_dots(path):
     """Returns whether somebody may take a segment for "." or "..": servers for Java ignore what follows a ";"."""
-    return urllib.parse.unquote(segment.partition(";")[0], "latin-1") in (".", "..")
+    segments = [segment.partition(";")[0] for segment in re.split(r"/|\\|%2[fF]|%5[cC]", path)]
+    return any(urllib.parse.unquote(segment, "latin-1") in (".", "..") for segment in segments)
 
 
 def values_of(rule, path, query):
@@ -262,7 +263,7 @@ def values_of(rule, path, query):
         if not wanted.startswith(":"):
             given = [value for value in given if form(value) == form(wanted)]
         elif re.search(wanted + r"\b", target_path):
-            given = [value for value in given if not is_dots(form(value))]
+            given = [value for value in given if not has_dots(form(value))]
         if not given:
             return None
         if wanted.startswith(":"):
@@ -282,6 +283,8 @@ def filled(rule, values, query):
         parts = re.split(r":([A-Za-z]\w*)", text)
         for n in range(1, len(parts), 2):
             value = values.get(parts[n], ":" + parts[n])
+            if in_path and isinstance(value, Encoded):  # where a plus is no blank
+                value = Encoded(value.replace("+", "%20"))
             safe = IN_PATHS if in_path else UNRESERVED + "/"
             if isinstance(value, Encoded):
                 safe = IN_VALUES + ("" if in_path else "/;")
@@ -293,7 +296,7 @@ def filled(rule, values, query):
     path = fill(path, True)
     if not begin or rule.passes:  # one slash at the start, whatever the values are
         path = path.lstrip("/")
-    if not rule.redirects and any(is_dots(segment) for segment in path.split("/")):
+    if not rule.redirects and has_dots(path):
         return None
     tail = query if not mark and not rule.parameters else mark + fill(own_query, False)
     if not rule.passes and not rule.redirects:

@@ -219,7 +219,7 @@ static void what_is_filled_in_cannot_get_out_of_its_place(void **state) {
 		{"/a/* /x/:splat", NULL, "/a/%3F#\x01\x7F\xFF", "301 /x/%253F%23%01%7F%FF"},
 		{"/a q=:q /x/:q", NULL, "/a?q=b?c", "301 /x/b%3Fc"},
 		{"/a q=:q /x?y=:q", NULL, "/a?q=b?c=d%0d%0A", "301 /x?y=b%3Fc=d%0d%0A"},
-		{"/a q=:q /x/:q", NULL, "/a?q=%2e%2E%2f%zz\\", "301 /x/%2e%2E%2f%25zz%5C"},
+		{"/a q=:q /x/:q", NULL, "/a?q=%2e%2E.%2f%zz\\", "301 /x/%2e%2E.%2f%25zz%5C"},
 		{"/a q=:q /x/:q/y", NULL, "/a?q", "301 /x//y"},
 		{"/:a/* https://:a.example.com/:splat", NULL, "/evil.com/x", "301 https://evil.com.example.com/x"},
 		{"/:a/* https://:a.example.com/:splat", NULL, "/a@b/x", ""},

@@ -71,15 +71,17 @@ static void a_parameter_stays_in_its_segment(void **state) {
 	(void)state;
 	static const struct target_case cases[] = {
 		{GOODS, "/shop?id=7", "200 /goods/7"},
-		{GOODS, "/shop?id=../admin/", "200 /goods/..%2Fadmin%2F"},
+		{GOODS, "/shop?id=a/b/", "200 /goods/a%2Fb%2F"},
 		{GOODS, "/shop?id=a%2fb", "200 /goods/a%2fb"},
-		{GOODS, "/shop?id=a\\..\\b", "200 /goods/a%5C..%5Cb"},
+		{GOODS, "/shop?id=a\\b", "200 /goods/a%5Cb"},
+		{GOODS, "/shop?id=a+b", "200 /goods/a%20b"},
+		{GOODS, "/shop?id=a%2Bb", "200 /goods/a%2Bb"},
 		{GOODS, "/shop?id=a;b", "200 /goods/a%3Bb"},
 		{GOODS, "/shop?id=a?b", "200 /goods/a%3Fb"},
 		{GOODS, "/shop?id=a%23b", "200 /goods/a%23b"},
 		{GOODS, "/shop?id=.a", "200 /goods/.a"},
 		{GOODS, "/shop?id=...", "200 /goods/..."},
-		{"/shop id=:id /goods/:id 200", "/shop?id=../secret/x", "200 /goods/..%2Fsecret%2Fx"},
+		{"/shop id=:id /goods/:id 200", "/shop?id=secret/x", "200 /goods/secret%2Fx"},
 		{"/shop id=:id /goods/:id", "/shop?id=a/b", "301 /goods/a%2Fb"},
 		{"/shop id=:id https://e.com/goods/:id", "/shop?id=a/b", "301 https://e.com/goods/a%2Fb"},
 		{"/shop id=:id http://127.0.0.1:3000/?x=:id 200", "/shop?id=../a/b", "200 /?x=../a/b"},
@@ -89,10 +91,11 @@ static void a_parameter_stays_in_its_segment(void **state) {
 
 static void a_parameter_of_dots_counts_as_missing(void **state) {
 	(void)state;
-	static const char *const dots[] = {".",        "..",    "%2e",    "%2E",          "%2e%2e",    "%2E%2E",
-									   ".%2e",     "%2E.",  "%252e",  "%252e%252e",   ".%252E",    "%2%65",
-									   "a%00",     "..%00", "%C0%AE", "%c0%ae%c0%ae", "%E0%80%AF", "%c0%afadmin",
-									   "%25%32%65"};
+	static const char *const dots[] = {
+		".",      "..",           "%2e",        "%2E",         "%2e%2e",    "%2E%2E",    ".%2e",
+		"%2E.",   "%252e",        "%252e%252e", ".%252E",      "%2%65",     "a%00",      "..%00",
+		"%C0%AE", "%c0%ae%c0%ae", "%E0%80%AF",  "%c0%afadmin", "%25%32%65", "../admin",  "..%2fadmin",
+		"a/../b", "a\\..\\b",     "a/.",        "..;x/a",      "..%5Ca",    "%2e.%252Fa"};
 	for (size_t i = 0; i < COUNT(dots); i++) {
 		char url[64];
 		snprintf(url, sizeof url, "/shop?id=%s", dots[i]);

@@ -4,6 +4,7 @@ import os
 import re
 import socket
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -258,9 +259,9 @@ def test_a_password_is_needed_for_every_path_below_it(build, root, up, name):
 def test_a_path_does_not_leave_the_target_of_its_rule(build, root, up):
     root.write("_redirects", f"/shop id=:id http://{up.address}/goods/:id 200!\n/dash/:a-:b http://{up.address}/lib/:a:b 200!\n/* http://{up.address}/all/:splat 200!".encode())
     with Server(build, root, "-j", "1", "--upstream", up.allowed) as server:
-        for path in ("/shop?id=../admin/", "/shop?id=..", "/shop?id=%2e%2e", "/shop?id=%2e%2e%2fx", "/shop?id=x", "/dash/.-.", "/../x", "/%2e%2e/x", "/a//b"):
+        for path in ("/shop?id=../admin/", "/shop?id=a/b", "/shop?id=..", "/shop?id=%2e%2e", "/shop?id=%2e%2e%2fx", "/shop?id=x", "/dash/.-.", "/../x", "/%2e%2e/x", "/a//b"):
             server.get(path)
     lines = [request.line.split()[1] for request in up.requests]
-    assert "/goods/x" in lines and "/goods/..%2Fadmin%2F" in lines
+    assert "/goods/x" in lines and "/goods/a%2Fb" in lines
     for path in lines:
-        assert re.match("/(goods|lib|all)/", path) and not {".", ".."} & set(re.sub("%2[eE]", ".", path.split("?")[0]).split("/"))
+        assert re.match("/(goods|lib|all)/", path) and not {".", ".."} & set(re.split(r"[/\\]", unquote(path.split("?")[0])))

@@ -202,9 +202,14 @@ def test_names_and_the_query_are_filled_in(build):
 @pytest.mark.decided
 @pytest.mark.parametrize("value,passed", [
     ("7", "/goods/7"),
-    ("../admin/", "/goods/..%2Fadmin%2F"),
-    ("..%2fadmin", "/goods/..%2fadmin"),
-    ("..\\admin", "/goods/..%5Cadmin"),
+    ("a/b/", "/goods/a%2Fb%2F"),
+    ("a%2fb", "/goods/a%2fb"),
+    ("a\\b", "/goods/a%5Cb"),
+    ("a+b", "/goods/a%20b"),
+    ("../admin/", None),
+    ("..%2fadmin", None),
+    ("a/%252e%252e/b", None),
+    ("..\\admin", None),
     ("..;x/admin", None),
     ("x;y/admin", "/goods/x%3By%2Fadmin"),
     ("", "/goods/"),

@@ -68,14 +68,14 @@ static bool next_parameter(struct slice *query, struct slice *name, struct slice
 	return true;
 }
 
-/* Returns whether a value can be part of a segment of a path. It may be encoded a second time, since what is decoded
+/* Returns whether a value can be part of a path. It may be encoded a second time, since what is decoded
  * once is a path, too. One that is too long is left to redirect_target_fill(). */
 static bool suits_path(struct slice value) {
 	char *const decoded = WORKSPACE(REDIRECT_TARGET_MAX);
 	struct slice text = {.at = decoded};
 	if (value.length > REDIRECT_TARGET_MAX) return true;
 	while (value.length) decoded[text.length++] = (char)take_octet(&value);
-	return !path_is_dots(text) && !memchr(text.at, '\0', text.length) && path_allows(text);
+	return !path_has_dots(text) && !memchr(text.at, '\0', text.length) && path_allows(text);
 }
 
 static bool suits(struct slice value, const struct parameter *p) {

@@ -18,7 +18,7 @@ uint64_t parameter_hash(const struct parameter *parameter);
 
 /* Finds a parameter in a query (with its '?', or absent), in any encoding, and its value. If there are several, the
  * first one that suits is taken: only an application knows which of them counts. With in_path, a value does not suit
- * that is "." or "..", or has a NUL or overlong UTF-8: whoever decodes a path with it may get another path. */
+ * that has a segment "." or "..", a NUL or overlong UTF-8: whoever decodes a path with it may get another path. */
 bool parameter_find(struct slice query, const struct parameter *parameter, struct slice *value);
 
 /* Notes which parameters a query has, so that it need not be searched for each one that a rule requires. Returns the

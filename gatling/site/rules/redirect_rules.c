@@ -383,10 +383,11 @@ static bool leads_to_dots(const struct redirect_rule *rule) {
 	return !is_redirect(rule) && rule->target.path.length && path_has_dots(rule->target.path);
 }
 
-/* Has a wrong rule for a program refuse requests with 503, since scripts are never sent; likewise one that comes before
- * a file, but whose target never fits. Returns false for other rules. */
+/* Has a wrong rule for a program refuse requests with 503, since scripts are never sent; likewise one that would have
+ * sent an error, or another path, in the place of files. Returns false for other rules. */
 static bool refuse(struct redirect_rule *rule) {
-	if (!is_program(rule->to) && !(rule->forced && leads_to_dots(rule))) return false;
+	const bool hides = rule->forced && (rule->status >= 400 || leads_to_dots(rule));
+	if (!is_program(rule->to) && !hides) return false;
 	upstream_target_release(rule->upstream);
 	rule->upstream = NULL;
 	rule->refused = rule->forced = true;

@@ -44,8 +44,9 @@ bool redirect_target_same_host(struct slice a, struct slice b) {
 /* --- filling in --- */
 
 /* How an octet may be written: TEXT is encoded already, and separates parts of a query. VALUE is encoded by a client,
- * which may not add a separator. SEGMENT is the same as part of a segment, in which ';' begins a parameter for some
- * servers. SEGMENTS are not encoded, and part of a path. OCTETS are not encoded, and part of something else. */
+ * which may not add a separator. SEGMENT is the same as part of a segment, in which '+' is no blank, and ';' begins a
+ * parameter for some servers. SEGMENTS are not encoded, and part of a path. OCTETS are not encoded, and part of
+ * something else. */
 enum target_part { TEXT, VALUE, SEGMENT, SEGMENTS, OCTETS };
 
 /* Adds text so that it stays in its part of the URL, but no second '/' at the start: "//" would begin a host.
@@ -54,7 +55,7 @@ enum target_part { TEXT, VALUE, SEGMENT, SEGMENTS, OCTETS };
 static void add(struct text *t, struct slice s, enum target_part kind) {
 	static const char *const kept[] = {[TEXT] = "!$'()*+,;:@=&?",
 									   [VALUE] = "!$'()*+,;:@=",
-									   [SEGMENT] = "!$'()*+,:@=",
+									   [SEGMENT] = "!$'()*,:@=",
 									   [SEGMENTS] = "!$'()*+,;:@=&",
 									   [OCTETS] = ""};
 	for (; s.length && !t->overflow; slice_drop(&s, 1)) {
@@ -62,6 +63,7 @@ static void add(struct text *t, struct slice s, enum target_part kind) {
 		struct slice octet = slice_first(s, 1);
 		if (c == '/' && kind != SEGMENT && slice_equal(text_written(t), SLICE("/"))) continue;
 		if (c == '/' && kind == SEGMENT) octet = SLICE("%2F"); /* path_encode() would keep it */
+		else if (c == '+' && kind == SEGMENT) octet = SLICE("%20");
 		else if (!is_one_of(c, kept[kind]) && !(kind <= SEGMENT && path_is_encoded(s)))
 			octet = (struct slice){.at = encoded, .length = path_encode(octet, encoded)};
 		text_add(t, octet);

@@ -17,11 +17,19 @@ static char *read_text(const struct docroot *docroot, const char *path, struct s
 	return NULL;
 }
 
+/* Calls stat(2). Returns 0 or an errno: ENOENT if the file does not exist, ENOLINK if it is a symlink to nothing, since
+ * its owner means that there is a file. */
+static int stat_file(const struct docroot *docroot, const char *path, struct stat *st) {
+	if (docroot_lstat(docroot, path, st) == -1) return errno == ENOTDIR ? ENOENT : errno;
+	if (docroot_stat(docroot, path, st) == 0) return 0;
+	*st = (struct stat){0};
+	return errno == ENOENT || errno == ENOTDIR ? ENOLINK : errno;
+}
+
 enum text_state text_file_look(struct text_file *f, const struct docroot *docroot, const char *path, char **text,
 							   size_t *length) {
 	struct stat st = {0};
-	int error = docroot_stat(docroot, path, &st) == -1 ? errno : 0;
-	if (error == ENOTDIR) error = ENOENT;
+	int error = stat_file(docroot, path, &st);
 	struct file_version now = error ? (struct file_version){0} : file_version_of(&st);
 	*text = NULL;
 	if (f->looked && !f->recent && file_version_same(&now, &f->version) && (!error || error == f->error))

@@ -17,10 +17,12 @@ struct text_file {
 };
 
 enum text_state {
-	TEXT_SAME,  /* unchanged */
-	TEXT_NEW,   /* *text is malloc'd, with a NUL behind its end */
-	TEXT_NONE,  /* the file does not exist */
-	TEXT_FAILED /* it cannot be read: ->error; EFBIG: over TEXT_FILE_MAX; EINVAL: it is no regular file */
+	TEXT_SAME, /* unchanged */
+	TEXT_NEW,  /* *text is malloc'd, with a NUL behind its end */
+	TEXT_NONE, /* the file does not exist */
+	/* it cannot be read: ->error; EFBIG: over TEXT_FILE_MAX; EINVAL: it is no regular file; ENOLINK: it is a symlink to
+	 * nothing that the server can see */
+	TEXT_FAILED
 };
 
 /* Checks whether the file has changed since the last call, and if so reads it. It need not be world-readable. */
