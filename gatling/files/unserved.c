@@ -15,6 +15,7 @@
 
 bool unserved_is_key(struct slice path) {
 	static const struct slice old[] = {SLICE("~"), SLICE(".bak"), SLICE(".old"), SLICE(".orig"), SLICE(".save")};
+	if (!path.length || !strchr("degkmrtyz~", text_lower(path.at[path.length - 1]))) return false; /* most names */
 	path = coding_original(path);
 	for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
 		if (!slice_ends_nocase(path, old[i])) continue;
