@@ -47,8 +47,8 @@ bool address_take(struct address_table *t, uint64_t network, struct address_rate
 	pthread_mutex_t *mutex;
 	struct address_entry *e = enter(t, network, &mutex);
 	if (e && e->full_ns < now_ns) e->full_ns = now_ns;
-	bool has = !e || e->full_ns - now_ns <= (rate.burst - 1) * rate.interval_ns;
-	if (e && has) e->full_ns += rate.interval_ns;
+	bool has = e && e->full_ns - now_ns <= (rate.burst - 1) * rate.interval_ns;
+	if (has) e->full_ns += rate.interval_ns;
 	pthread_mutex_unlock(mutex);
 	return has;
 }
@@ -71,8 +71,8 @@ int64_t address_used(struct address_table *t, uint64_t network, struct address_r
 bool address_hold(struct address_table *t, uint64_t network, enum address_held what, unsigned most) {
 	pthread_mutex_t *mutex;
 	struct address_entry *e = enter(t, network, &mutex);
-	bool may = !e || e->held[what] < most;
-	if (e && may) e->held[what]++;
+	bool may = e && e->held[what] < most;
+	if (may) e->held[what]++;
 	pthread_mutex_unlock(mutex);
 	return may;
 }

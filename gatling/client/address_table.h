@@ -1,7 +1,7 @@
 /* address_table.h - counts for each client address the tokens that it has used and the things that it holds now. An
  * IPv6 /64 counts as one address, since a client usually has all of it (RFC 6177). A table has a fixed size: an address
- * without a place takes that of one that holds nothing and has used least, or it is not counted. Thread-safe, with
- * locks that all tables share. */
+ * without a place takes that of one that holds nothing and has used least; if all of its set hold something, it gets
+ * nothing. Thread-safe, with locks that all tables share. */
 #ifndef GATLING_CLIENT_ADDRESS_TABLE_H
 #define GATLING_CLIENT_ADDRESS_TABLE_H
 
@@ -33,7 +33,7 @@ struct address_rate {
 	int64_t burst;
 };
 
-/* Takes a token. Returns false if there is none left. now_ns is of the monotonic clock. */
+/* Takes a token. Returns false if there is none left, or no place for the address. now_ns is of the monotonic clock. */
 bool address_take(struct address_table *table, uint64_t network, struct address_rate rate, int64_t now_ns);
 
 /* Gives a token back. */
