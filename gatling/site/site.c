@@ -414,7 +414,7 @@ static bool is_unruled(struct sites *s, struct slice prefix, int64_t now_ms) {
 	char *end = text_copy_string(text_copy(file, prefix), redirects_name);
 	*end = '\0';
 	if (!names_lacked_lately(s->names, (struct slice){.at = file, .length = (size_t)(end - file)}) &&
-		(docroot_stat(s->docroot, file, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)))
+		(docroot_lstat(s->docroot, file, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)))
 		return false;
 	s->unruled.seen_ms = now_ms;
 	s->unruled.length = (size_t)(text_copy(s->unruled.prefix, prefix) - s->unruled.prefix);
@@ -429,12 +429,12 @@ static bool may_send_from(struct sites *s, struct slice prefix, struct slice pat
 	struct site_entry *e = add_site(s, prefix);
 	if (!e) return refuse(EAGAIN);
 	if (is_due(e, now_ms)) update_files(s, e, now_ms);
-	if (!e->site.redirects_known) return refuse(EAGAIN);
+	if (!e->site.redirects_known) return refuse(e->site.known ? EACCES : EAGAIN);
 	return !e->site.redirects || redirect_rules_may_send(e->site.redirects, path) || refuse(EACCES);
 }
 
 bool sites_may_send(struct sites *s, const struct site *site, struct slice path, int64_t now_ms) {
-	if (!site->redirects_known) return refuse(EAGAIN);
+	if (!site->redirects_known) return refuse(site->known ? EACCES : EAGAIN);
 	if (site->redirects && !redirect_rules_may_send(site->redirects, path)) return refuse(EACCES);
 	if (s->vhosts != VHOSTS_TRY) return true;
 	if (!site->prefix.length) { /* "/DIRECTORY/FILE" */

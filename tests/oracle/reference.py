@@ -347,7 +347,9 @@ class Decision:
             return True
         first = path.partition("/")[0] + "/"
         for site in {self.site, *(("", first) if self.world.vhosts == "try" else ())}:
-            rules = path.startswith(site) and rules_of(self.world, site)[0] or []
+            rules = rules_of(self.world, site)[0] if path.startswith(site) else []
+            if rules is None:
+                return True
             for rule in (rule for rule in rules if rule.scheme == "fcgi"):
                 matches = expression(rule.pattern).match("/" + path.removeprefix(site))
                 if matches and (rule.scripts or not self.world.upstream) or runs(rule, path):

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from gatling import Root, Server
+from gatling import Root, Server, eventually
 from test_guard import HASHES, basic
 from test_programs import FcgiLink, environment
 from upstream import Upstream
@@ -133,3 +133,45 @@ def test_a_script_that_cannot_be_seen_is_neither_run_nor_sent_and_no_other_rule_
         with Server(plain, root, "-j", "1", "--upstream", up.allowed, tracer=tracer) as server:
             assert server.get(path).status == 503
             assert not up.requests
+
+
+def cannot_be_read(path, how):
+    if how == "mode":
+        path.write_text("/secret/* /404.html 404!")
+        path.chmod(0o600)
+    elif how == "directory":
+        path.mkdir()
+    else:
+        path.symlink_to(how)
+
+
+@pytest.mark.parametrize("how", ["mode", "directory", "nowhere", "_redirects"])
+def test_a_site_whose_rules_cannot_be_read_is_denied_until_they_can(build, root, how):
+    root.write("secret/x", b"secret")
+    root.write("b.example/x", b"other")
+    path = root.path / "_redirects"
+    cannot_be_read(path, how)
+    with Server(build, root, "-j", "1") as server:
+        assert [server.get(path).status for path in ("/secret/x", "/a.txt", "/none")] == [403, 403, 403]
+        assert eventually(lambda: any(line.startswith("gatling: _redirects: ") for line in server.errors))
+        assert server.get("/x", host="b.example").status == 403  # they may hide files of inner sites, too
+        root.write("new", b"/secret/* /404.html 404!")
+        if how == "directory":
+            path.rmdir()
+        (root.path / "new").rename(path)
+        assert eventually(lambda: server.get("/a.txt").status == 200)
+        assert server.get("/x", host="b.example").status == 200
+        assert server.get("/secret/x").status == 404
+        path.unlink()
+        cannot_be_read(path, how)
+        root.write("_headers", b"/*\n  X-Looked: at both")
+        assert eventually(lambda: server.get("/a.txt")["X-Looked"])
+        assert [server.get(path).status for path in ("/secret/x", "/a.txt")] == [404, 200]  # as they were last
+
+
+@pytest.mark.parametrize("rule,status", [("404! Country=de", 503), ("410! Language=de", 503), ("302! Country=de", 200), ("404 Country=de", 200), ("404!", 404)])
+def test_a_wrong_rule_that_would_hide_files_does_not_show_them(build, root, rule, status):
+    root.write("secret/x", b"secret")
+    root.write("_redirects", f"/secret/* /none {rule}".encode())
+    with Server(build, root, "-j", "1") as server:
+        assert [server.get(path).status for path in ("/secret/x", "/a.txt")] == [status, 200]
