@@ -253,17 +253,18 @@ def test_realms_take_turns(build):
 def test_one_site_does_not_fill_all_places(build):
     """A site with 128 checks that wait gives a place to another one, even to an address that has guessed
     more often than all of theirs."""
-    root = guarded_by_two(f"one\nann:{SLOW.replace('$12$', '$10$')}\n", f"other\nben:{MEDIUM}\n")
+    root = guarded_by_two(f"one\nann:{SLOW.replace('$12$', '$07$')}\n", f"other\nben:{MEDIUM}\n")
     with Server(build, root, "-j", "1", address=("-i", "0.0.0.0")) as server:
         for i in range(5):
             with ask_site(server, "127.3.0.1", "b.example", "ben", f"wrong {i}") as mistyped:
                 assert b" 401 " in mistyped.makefile("rb").readline()
-        clients = [ask_site(server, f"127.2.{n}.1", "a.example", "ann", f"guess {n}") for n in range(140)]
+        clients = [ask_site(server, f"127.2.{n}.1", "a.example", "ann", f"guess {n}") for n in range(170)]
         eventually(lambda: any(" 503 " in line for line in server.lines))
         clients += [ask_site(server, f"127.4.{n}.1", "a.example", "ann", f"guess {n}") for n in range(4)]  # for places that have become free
         ben = ask_site(server, "127.3.0.1", "b.example", "ben", "right")
         assert ben.makefile("rb").readline().split()[1] == b"200"
-        for s in [*clients, ben]:
+        for s in [*clients, ben]:  # with a reset, since the server answers those who end their side alone
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             s.close()
 
 
