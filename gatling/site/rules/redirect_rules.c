@@ -8,58 +8,11 @@
 #include "gatling/base/owfat.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/parameters.h"
-#include "gatling/site/rules/pattern.h"
+#include "gatling/site/rules/redirect_rule.h"
 
-enum { NO_RULE = -1 };
-
-/* The rules of a site must not hold up other sites. The limits are in bytes that are compared (pattern_subject.work):
- * for a request, and for finding all circles of a file. A byte of a query counts as WORK_PARAMETER for each parameter
- * that is looked for, filling in a byte of a target as WORK_FILLING, looking for a file as WORK_FILE. */
-enum {
-	REQUEST_WORK_MAX = 2 << 20,
-	CIRCLES_WORK_MAX = 8 << 20,
-	WORK_PARAMETER = 4,
-	WORK_FILLING = 16,
-	WORK_FILE = 1024
-};
-
-/* Slices refer to the text of the rules. */
-struct redirect_rule {
-	struct pattern pattern;
-	struct slice to;
-	struct redirect_target target;
-	unsigned line, status, parameters;
-	struct parameter *parameter;
-	bool forced;
-	bool own_path, scripts, refused;  /* see struct redirect; scripts: for scripts of the site */
-	struct slice extension;           /* of the scripts that the target leads to (FastCGI), with its '.'; or absent */
-	struct upstream_target *upstream; /* NULL: requests are not passed on */
-	int next;                         /* the rule that this one leads to, as far as it is known: see closes_circle() */
-};
-
-struct redirect_rules {
-	char *text;
-	struct redirect_rule *rule;
-	struct parameter *parameter;
-	unsigned rules, parameters;
-	size_t work;                 /* while the file is read: see CIRCLES_WORK_MAX */
-	bool hosts;                  /* some pattern has one */
-	bool programs;               /* some rule is for a program */
-	bool forced;                 /* some rule may apply where there is a file */
-	bool passing;                /* some rule passes requests on */
-	bool may_pass;               /* see redirect_rules_permit() */
-	struct rules_report *report; /* while the file is read */
-	unsigned for_all[2];         /* by `forced`: the line of the first rule for all paths, or 0 */
-};
-
-/* What a rule has matched. */
-struct redirect_match {
-	const struct redirect_rule *rule;
-	struct pattern_captures captures;
-	struct slice parameter[REDIRECT_PARAMETERS_MAX];
-};
-
-static bool is_redirect(const struct redirect_rule *rule) { return rule->status / 100 == 3; }
+/* How much is compared for a request, as pattern_subject.work counts it. A byte of a query counts as WORK_PARAMETER for
+ * each parameter that is looked for, looking for a file as WORK_FILE. */
+enum { REQUEST_WORK_MAX = 2 << 20, WORK_PARAMETER = 4, WORK_FILE = 1024 };
 
 /* Returns whether the query has the parameters of the rule, and fills in their values. */
 static bool match_parameters(const struct redirect_rule *rule, struct slice query, struct slice *values) {
@@ -94,9 +47,7 @@ static struct slice find_value(const void *context, struct slice name, bool *enc
 	return *encoded ? m->parameter[i - PATTERN_TOKENS_MAX] : m->captures.value[i];
 }
 
-/* Fills in the request of a client that follows a redirect from the host. Writes the path to `decoded` (1 +
- * REDIRECT_TARGET_MAX bytes). Returns false if it is not valid. */
-static bool follow(struct slice target, struct slice host, char *decoded, struct redirect_request *next) {
+bool redirect_follow(struct slice target, struct slice host, char *decoded, struct redirect_request *next) {
 	struct redirect_target to = redirect_target_split(target);
 	size_t length;
 	if (path_decode(to.path, decoded + 1, &length) != 0) return false;
@@ -113,7 +64,7 @@ static bool leads_to_itself(const struct redirect_match *match, const struct red
 	char decoded[1 + REDIRECT_TARGET_MAX];
 	struct slice values[REDIRECT_PARAMETERS_MAX];
 	struct redirect_request next;
-	return is_redirect(match->rule) && follow(target, request->host, decoded, &next) &&
+	return redirect_rule_redirects(match->rule) && redirect_follow(target, request->host, decoded, &next) &&
 		   slice_equal(next.path, request->path) &&
 		   (next.host.at == request->host.at || redirect_target_same_host(next.host, request->host)) &&
 		   match_parameters(match->rule, next.query, values);
@@ -125,14 +76,19 @@ static enum redirect_filled fill_in(const struct redirect_match *match, const st
 	const struct redirect_rule *rule = match->rule;
 	struct redirect_filling filling = {.target = rule->target,
 									   .query = rule->parameters ? (struct slice){0} : request->query,
-									   .path_only = !is_redirect(rule) && !rule->upstream,
-									   .no_dots = !is_redirect(rule),
+									   .path_only = !redirect_rule_redirects(rule) && !rule->upstream,
+									   .no_dots = !redirect_rule_redirects(rule),
 									   .find = find_value,
 									   .context = match};
 	const enum redirect_filled filled = redirect_target_fill(&filling, buffer, target);
-	if (filled != REDIRECT_MISFIT || !is_redirect(rule)) return filled;
+	if (filled != REDIRECT_MISFIT || !redirect_rule_redirects(rule)) return filled;
 	filling.query = (struct slice){0};
 	return redirect_target_fill(&filling, buffer, target);
+}
+
+bool redirect_leads_on(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
+					   struct slice *target) {
+	return fill_in(match, request, buffer, target) == REDIRECT_FILLED && !leads_to_itself(match, request, *target);
 }
 
 /* Finds how many bytes of the path, within `reach`, name a script that the rule is for, or 0. Returns false if that is
@@ -196,7 +152,7 @@ static struct slice before_names(struct slice text) {
 /* Returns what filling in the target counts, with looking whether it leads to itself. */
 static size_t filling_work(const struct redirect_rule *rule, const struct redirect_request *q) {
 	const size_t length = rule->to.length + q->path.length + q->query.length;
-	return (WORK_FILLING + WORK_PARAMETER * rule->parameters) * length;
+	return (REDIRECT_WORK_FILLING + WORK_PARAMETER * rule->parameters) * length;
 }
 
 bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_request *request, bool forced_only,
@@ -238,66 +194,6 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	const bool undecided = i < r->rules || subject.work > REQUEST_WORK_MAX;
 	if (undecided) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
 	return undecided;
-}
-
-/* --- circles --- */
-
-/* Returns whether the rule is for one path, without parameters. */
-static bool is_literal(const struct redirect_rule *rule) { return rule->pattern.literal && !rule->parameters; }
-
-/* Writes the target of the rule that has matched. Returns whether it leads to another place than the request. */
-static bool leads_on(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
-					 struct slice *target) {
-	return fill_in(match, request, buffer, target) == REDIRECT_FILLED && !leads_to_itself(match, request, *target);
-}
-
-/* Returns whether the rule that has matched applies. Not inline, to keep its buffer off the stack of the caller. */
-__attribute__((noinline)) static bool applies(const struct redirect_match *match,
-											  const struct redirect_request *request) {
-	char buffer[REDIRECT_TARGET_MAX];
-	struct slice target;
-	return leads_on(match, request, buffer, &target);
-}
-
-/* Returns the index of the literal redirect that applies to the target of a literal redirect `from`, or NO_RULE if
- * there is none, or it is not certain. */
-static int successor(struct redirect_rules *r, const struct redirect_rule *from) {
-	char buffer[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX];
-	struct pattern_subject subject;
-	struct redirect_match match = {.rule = from};
-	struct redirect_request here = {.host = pattern_host(&from->pattern)}, next;
-	struct slice target;
-	if (!is_literal(from) || !is_redirect(from)) return NO_RULE;
-	if (!leads_on(&match, &here, buffer, &target) || !follow(target, here.host, decoded, &next)) return NO_RULE;
-	pattern_subject(&subject, next.host, next.path, PATTERN_LOOSE);
-	bool there = next.host.at == here.host.at && r->report->there && r->report->there(r->report, next.path);
-	for (unsigned i = 0; i < r->rules && r->work <= CIRCLES_WORK_MAX; i++) {
-		const struct redirect_rule *rule = &r->rule[i];
-		if (!pattern_may_match(&rule->pattern, &subject)) continue;
-		subject.work = 0;
-		const bool matches = pattern_match_parts(&rule->pattern, &subject, &match.captures);
-		r->work += subject.work;
-		if (!matches || (there && !rule->forced)) continue;
-		if (!is_literal(rule)) return NO_RULE; /* it may come first */
-		r->work += WORK_FILLING * rule->to.length;
-		match.rule = rule;
-		if (!pattern_host(&rule->pattern).at != !next.host.at || !applies(&match, &next)) continue;
-		return is_redirect(rule) ? (int)i : NO_RULE;
-	}
-	return NO_RULE;
-}
-
-/* Returns the index of the rule that leads back to the last one, which thereby closes a circle, or NO_RULE. Where a
- * rule leads is kept: a rule that is added later can only change that for those that led nowhere. */
-static int closes_circle(struct redirect_rules *r) {
-	int last = (int)r->rules - 1, at = last;
-	for (unsigned steps = 0; steps < r->rules && at != NO_RULE; steps++) {
-		struct redirect_rule *rule = &r->rule[at];
-		int next = rule->next == NO_RULE ? successor(r, rule) : rule->next;
-		if (next == last) return at;
-		at = rule->next = next;
-	}
-	return NO_RULE;
 }
 
 /* --- parsing --- */
@@ -380,7 +276,7 @@ static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allo
 
 /* Returns whether the rule leads to another path of the site, or of an upstream, with a segment of dots. */
 static bool leads_to_dots(const struct redirect_rule *rule) {
-	return !is_redirect(rule) && rule->target.path.length && path_has_dots(rule->target.path);
+	return !redirect_rule_redirects(rule) && rule->target.path.length && path_has_dots(rule->target.path);
 }
 
 /* Has a wrong rule for a program refuse requests with 503, since scripts are never sent; likewise one that would have
@@ -408,7 +304,8 @@ static void note_names_of_path(struct redirect_rule *rule) {
 
 static bool check_to(struct redirect_rule *rule, const struct upstreams_allowed *allowed, struct rules_error *error) {
 	const bool program = is_program(rule->to);
-	if ((program || (rule->target.authority.at && !is_redirect(rule))) && !set_upstream(rule, allowed, error))
+	if ((program || (rule->target.authority.at && !redirect_rule_redirects(rule))) &&
+		!set_upstream(rule, allowed, error))
 		return false;
 	rule->scripts = rule->own_path && rule->upstream->protocol == UPSTREAM_FCGI;
 	rule->forced |= rule->scripts;
@@ -471,7 +368,8 @@ static unsigned hidden_by(const struct redirect_rules *r, const struct redirect_
 /* Returns whether the rule applies to every request, so that no later rule does. A redirect does not: it is skipped for
  * the path that it leads to. */
 static bool is_for_all(const struct redirect_rule *rule, struct slice from) {
-	return slice_equal(from, SLICE("/*")) && !rule->parameters && !is_redirect(rule) && !is_program(rule->to);
+	return slice_equal(from, SLICE("/*")) && !rule->parameters && !redirect_rule_redirects(rule) &&
+		   !is_program(rule->to);
 }
 
 static void free_rule(struct redirect_rule *rule) {
@@ -484,15 +382,16 @@ static bool add_rule(struct redirect_rules *r, const struct redirect_rule *rule,
 	const unsigned hiding = hidden_by(r, rule);
 	if (hiding) return rules_fail(error, "it never applies: line %u is for all paths and comes first", hiding);
 	r->rule[r->rules++] = *rule;
-	int before = closes_circle(r);
-	if (before == NO_RULE) return true;
+	int before = redirect_closes_circle(r);
+	if (before == REDIRECT_NO_RULE) return true;
 	r->rules--;
 	return rules_fail(error, "it leads in a circle: line %u leads back to it", r->rule[before].line);
 }
 
 static bool add_line(void *rules, struct slice line, struct rules_error *error) {
 	struct redirect_rules *r = rules;
-	struct redirect_rule rule = {.line = error->line, .parameter = r->parameter + r->parameters, .next = NO_RULE};
+	struct redirect_rule rule = {
+		.line = error->line, .parameter = r->parameter + r->parameters, .next = REDIRECT_NO_RULE};
 	struct slice from = {0};
 	(void)next_word(&line, &from);
 	if (r->rules == RULES_MAX) return rules_full(error, RULES_MAX, "rules");

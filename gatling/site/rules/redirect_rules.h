@@ -40,8 +40,6 @@
 #include "gatling/site/rules/rules.h"
 #include "gatling/upstream/upstream_address.h"
 
-enum { REDIRECT_PARAMETERS_MAX = 16 }; /* of one rule */
-
 struct redirect_rules;
 
 struct redirect_request {

@@ -5,7 +5,10 @@
 
 #include "gatling/base/slice.h"
 
-enum { REDIRECT_TARGET_MAX = 8 * 1024 /* bytes with names replaced */ };
+enum {
+	REDIRECT_TARGET_MAX = 8 * 1024, /* bytes with names replaced */
+	REDIRECT_PARAMETERS_MAX = 16    /* of one rule, whose values may be filled in */
+};
 
 /* The parts of a target, with or without names replaced. */
 struct redirect_target {

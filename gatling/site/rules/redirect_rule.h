@@ -1,0 +1,74 @@
+/* redirect_rule.h - a rule of _redirects, for the files that match rules and look for circles. */
+#ifndef GATLING_SITE_RULES_REDIRECT_RULE_H
+#define GATLING_SITE_RULES_REDIRECT_RULE_H
+
+#include "gatling/site/rules/pattern.h"
+#include "gatling/site/rules/redirect_target.h"
+
+struct parameter;        /* parameters.h */
+struct redirect_request; /* redirect_rules.h */
+struct rules_report;     /* rules.h */
+struct upstream_target;  /* upstream/upstream_address.h */
+
+enum {
+	REDIRECT_NO_RULE = -1,
+	/* The rules of a site must not hold up other sites, so what they make the server do is counted in bytes that are
+	 * compared (pattern_subject.work). Filling in a byte of a target counts as this many. */
+	REDIRECT_WORK_FILLING = 16
+};
+
+/* Slices refer to the text of the rules. */
+struct redirect_rule {
+	struct pattern pattern;
+	struct slice to;
+	struct redirect_target target;
+	unsigned line, status, parameters;
+	struct parameter *parameter;
+	bool forced;
+	bool own_path, scripts, refused;  /* see struct redirect; scripts: for scripts of the site */
+	struct slice extension;           /* of the scripts that the target leads to (FastCGI), with its '.'; or absent */
+	struct upstream_target *upstream; /* NULL: requests are not passed on */
+	int next;                         /* the rule that it leads to, as far as that is known: redirect_closes_circle() */
+};
+
+struct redirect_rules {
+	char *text;
+	struct redirect_rule *rule;
+	struct parameter *parameter;
+	unsigned rules, parameters;
+	size_t work;                 /* for all circles, while the file is read */
+	bool hosts;                  /* some pattern has one */
+	bool programs;               /* some rule is for a program */
+	bool forced;                 /* some rule may apply where there is a file */
+	bool passing;                /* some rule passes requests on */
+	bool may_pass;               /* see redirect_rules_permit() */
+	struct rules_report *report; /* while the file is read */
+	unsigned for_all[2];         /* by `forced`: the line of the first rule for all paths, or 0 */
+};
+
+/* What a rule has matched. */
+struct redirect_match {
+	const struct redirect_rule *rule;
+	struct pattern_captures captures;
+	struct slice parameter[REDIRECT_PARAMETERS_MAX];
+};
+
+static inline bool redirect_rule_redirects(const struct redirect_rule *rule) { return rule->status / 100 == 3; }
+
+/* --- redirect_rules.c --- */
+
+/* Fills in the request of a client that follows a redirect from the host. Writes the path to `decoded` (1 +
+ * REDIRECT_TARGET_MAX bytes). Returns false if it is not valid. */
+bool redirect_follow(struct slice target, struct slice host, char *decoded, struct redirect_request *next);
+
+/* Writes the target of the rule that has matched to the buffer (REDIRECT_TARGET_MAX bytes). Returns whether it leads to
+ * another place than the request. */
+bool redirect_leads_on(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
+					   struct slice *target);
+
+/* --- redirect_circles.c --- */
+
+/* Returns the index of the rule that leads back to the last one, which thereby closes a circle, or REDIRECT_NO_RULE. */
+int redirect_closes_circle(struct redirect_rules *rules);
+
+#endif
