@@ -116,17 +116,15 @@ static const struct form *form_of(struct slice path) {
 /* Returns the status with which a request is refused, and what to do about it, or NULL. */
 static const char *refusal_of(const struct status *s, const struct request *q, const char **advice) {
 	switch (status_permission(&s->names, q)) {
-	case STATUS_ADMITTED: break;
+	case STATUS_ADMITTED: return q->method == METHOD_GET || q->method == METHOD_HEAD ? NULL : "405 Method Not Allowed";
 	case STATUS_CROSS_SITE:
 		*advice = "A page of another site leads here. Enter the address of this page instead.\n";
 		return "403 Forbidden";
-	case STATUS_MISDIRECTED:
-		*advice =
-			"This page answers to addresses, localhost and the names in the options: ask for its address, or start "
-			"gatling with --status NAME:PORT.\n";
-		return "421 Misdirected Request";
+	case STATUS_MISDIRECTED: break;
 	}
-	return q->method == METHOD_GET || q->method == METHOD_HEAD ? NULL : "405 Method Not Allowed";
+	*advice = "This page answers to addresses, localhost and the names in the options: ask for its address, or start "
+			  "gatling with --status NAME:PORT.\n";
+	return "421 Misdirected Request";
 }
 
 /* Makes the answer to a request. n: what request_parse() has returned. Returns false without memory. */
