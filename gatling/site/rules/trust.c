@@ -36,8 +36,8 @@ static bool is_closed(const struct trust *t, mode_t mode, const char *path) {
 	return false;
 }
 
-/* Keeps the reason, from errno, why it cannot be found out who may write to path. Returns false. */
-static bool is_unknown(const struct trust *t, const char *path) {
+/* Returns false, and keeps the reason, from errno, why it cannot be found out who may write to path. */
+static bool distrust_unknown(const struct trust *t, const char *path) {
 	if (!docroot_error_is_temporary(errno))
 		snprintf(t->why, TRUST_WHY_MAX, "who may write to %.300s cannot be found out: %s", shown(path),
 				 strerror(errno));
@@ -61,14 +61,14 @@ static bool look(const struct trust *t, const struct docroot *docroot, const cha
 	ssize_t length = 1;
 	const char *name = split(path, directory);
 	const int fd = docroot_open(docroot, directory, O_DIRECTORY | PLATFORM_PATH);
-	if (fd == -1) return is_unknown(t, directory);
+	if (fd == -1) return distrust_unknown(t, directory);
 	bool known = fstat(fd, &holder) == 0 && fstatat(fd, name, st, AT_SYMLINK_NOFOLLOW) == 0;
 	const bool link = known && S_ISLNK(st->st_mode);
 	if (link) length = readlinkat(fd, name, target, PATH_MAX);
 	const int error = length < PATH_MAX ? errno : ENAMETOOLONG;
 	close(fd);
 	errno = error;
-	if (!known || length <= 0 || length == PATH_MAX) return is_unknown(t, directory);
+	if (!known || length <= 0 || length == PATH_MAX) return distrust_unknown(t, directory);
 	if (link) target[length] = '\0';
 	return is_owner(t, holder.st_uid, directory) && is_closed(t, holder.st_mode, directory) &&
 		   (!link || is_owner(t, st->st_uid, path));
@@ -90,7 +90,7 @@ static bool follow(const struct trust *t, const struct docroot *docroot, const c
 		else snprintf(next, sizeof next, "%s/%s", directory, target);
 	}
 	errno = ELOOP;
-	return is_unknown(t, path);
+	return distrust_unknown(t, path);
 }
 
 bool trust_file(const struct docroot *docroot, uid_t starter, const char *site, const char *path,
@@ -100,9 +100,9 @@ bool trust_file(const struct docroot *docroot, uid_t starter, const char *site, 
 	struct stat st;
 	*why = '\0';
 	if (!file->looked || file->error) return false;
-	if (docroot_stat(docroot, ".", &st) == -1) return is_unknown(&t, ".");
+	if (docroot_stat(docroot, ".", &st) == -1) return distrust_unknown(&t, ".");
 	if (inner && !is_closed(&t, st.st_mode, ".")) return false;
-	if (inner && docroot_stat(docroot, site, &st) == -1) return is_unknown(&t, site);
+	if (inner && docroot_stat(docroot, site, &st) == -1) return distrust_unknown(&t, site);
 	t.owner = st.st_uid;
 	return is_owner(&t, file->owner, path) && is_closed(&t, file->version.mode, path) &&
 		   follow(&t, docroot, path, &file->version);
