@@ -167,13 +167,13 @@ int take_over_bind(struct take_over *t) {
 int take_over_finish(struct take_over *t) {
 	char reply = 0;
 	if (t->channel == -1) return 0;
-	(void)take_over_send_byte(t->channel,
-							  TAKE_OVER_READY); /* if the old process has given up, it has sent TAKE_OVER_LATE */
+	/* if the old process has given up, it has sent TAKE_OVER_LATE */
+	(void)take_over_send_byte(t->channel, TAKE_OVER_READY);
 	bool answered = receive_all(t->channel, &reply, 1), silent = !answered && timed_out();
 	close_channel(t);
 	if (silent) return fail(t, "the process there does not answer any more");
-	return !answered || reply == TAKE_OVER_CONFIRMED ? 0
-													 : fail(t, "the process there has given up waiting for this one");
+	if (!answered || reply == TAKE_OVER_CONFIRMED) return 0;
+	return fail(t, "the process there has given up waiting for this one");
 }
 
 void take_over_give_up(struct take_over *t) {
@@ -289,7 +289,7 @@ static ssize_t receive(struct channel *c, size_t length) {
 	return (ssize_t)c->received;
 }
 
-/* An answer is refused at its first wrong byte. */
+/* Reads the answer to the greeting, which is refused at its first wrong byte. */
 static enum outcome read_answer(struct channels *all, struct channel *c) {
 	const struct take_over_answer *answer = &c->is.answer;
 	const ssize_t n = receive(c, sizeof *answer);

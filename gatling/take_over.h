@@ -21,8 +21,7 @@
 enum {
 	TAKE_OVER_CHANNELS = 8,   /* processes that are connected to PATH at a time */
 	TAKE_OVER_GREETING_S = 5, /* seconds in which the new process answers the greeting */
-	TAKE_OVER_ANSWER_S =
-		10, /* seconds for which the new one waits for the old one, and in which it takes the sockets */
+	TAKE_OVER_ANSWER_S = 10,  /* seconds in which the old one answers, and the new one takes the sockets */
 	TAKE_OVER_START_S = 300,  /* seconds in which the new one gets ready, once it has answered the greeting */
 	TAKE_OVER_PATIENCE = 100, /* tries to bind an address that the ending process still uses for a moment */
 	TAKE_OVER_TEXT_MAX = 512  /* bytes of the reason why the new one cannot serve */

@@ -26,8 +26,8 @@ const char *opener_name_in(const char *directory, const char *path);
  * That of sockets need not exist yet. Call it before opener_start(). The directory is opened by its path for each
  * request, since another one may have taken its place. But that of OPENER_PEMS is opened only here, since it is the
  * root, in which the server stays; and that of OPENER_LOG, since users who may rename a directory above it must not
- * choose where root writes. *name becomes the name of the file, within path, which must stay valid. Returns the number
- * of the place, or -1 with errno. */
+ * choose where root writes. The places of one opener are all for sockets, or none is. *name becomes the name of the
+ * file, within path, which must stay valid. Returns the number of the place, or -1 with errno. */
 int opener_add(struct opener *opener, const char *path, enum opener_rule rule, const char **name);
 
 /* Has the process never connect to the socket file that is at path now, whatever leads to it: a symlink, a hard link.

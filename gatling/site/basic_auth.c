@@ -104,8 +104,7 @@ static bool is_user(struct slice realm) {
 }
 
 /* Checks a line USER:HASH. Returns NULL, or what is wrong. Adds the kind of the hash to *kinds if it has to be
- * measured.
- */
+ * measured. */
 static const char *check_user(struct slice line, unsigned *kinds) {
 	char text[PLATFORM_CRYPT_ROOM];
 	const size_t length = slice_until(line, ':');
@@ -341,7 +340,8 @@ static enum auth_result require(struct basic_auth *auth, const struct realm *rea
 	return AUTH_REQUIRED;
 }
 
-/* Finds out whether the hashes of a realm may be checked. Returns whether it has to be waited for that, by *result. */
+/* Finds out whether the hashes of a realm may be checked. Returns whether that is not known yet: then *result is what
+ * to do. */
 static bool waits_for_costs(struct basic_auth *auth, struct realm *realm, bool may_wait, struct auth_answer *a,
 							enum auth_result *result) {
 	if (realm->kinds && password_cost_measured(realm->kinds)) judge(realm);

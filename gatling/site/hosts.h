@@ -38,8 +38,8 @@ char *hosts_summary(const struct hosts *hosts, size_t column);
 /* Prints all of them, in lines that begin with the prefix or are indented. */
 void hosts_print(const struct hosts *hosts, const char *prefix);
 
-/* Reports if only virtual hosts are served and none has a directory, or if default/ looks like the site that it is only
- * then. */
+/* Reports if only virtual hosts are served and none has a directory; or if the root is served, too, and default/ looks
+ * like a site, which it is only with -v. */
 void hosts_report(const struct docroot *docroot, enum vhosts vhosts);
 
 #endif

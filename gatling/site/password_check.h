@@ -16,7 +16,7 @@ enum {
 	AUTH_ATTEMPT_MS = 3000,  /* it regains one after this time */
 	AUTH_ADDRESSES = 16384,  /* addresses for which attempts are counted */
 	AUTH_KNOWN = 1024,       /* right passwords that are remembered */
-	AUTH_WRONG = 64,         /* wrong passwords that are remembered */
+	AUTH_WRONG = 64          /* wrong passwords that are remembered */
 };
 
 /* The value of a refusal is the status of its response. */
@@ -26,7 +26,7 @@ enum auth_result {
 	AUTH_REQUIRED = 401,  /* other credentials are needed */
 	AUTH_FORBIDDEN = 403, /* nobody is admitted with this hash */
 	AUTH_LIMITED = 429,   /* too many attempts */
-	AUTH_BUSY = 503       /* too many checks, or no memory */
+	AUTH_BUSY = 503       /* too many checks, no memory, or the file cannot be read for now */
 };
 
 struct password_checks; /* of a worker */

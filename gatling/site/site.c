@@ -60,7 +60,7 @@ struct sites {
 		int64_t seen_ms;
 		size_t length;
 		char prefix[SITE_PREFIX_MAX];
-	} unruled; /* the last directory that is_unruled() */
+	} unruled; /* the last directory that is_unruled() found to be so */
 	struct site_entry *bucket[BUCKETS];
 	struct authority_entry authority[SITES_MAX];
 };
@@ -405,7 +405,7 @@ static bool refuse(int error) {
 	return false;
 }
 
-/* Returns whether the directory has no _redirects, as far as the next second is concerned. */
+/* Returns whether the directory has no _redirects, or had none at some time in the last NAMES_LATELY_MS. */
 static bool is_unruled(struct sites *s, struct slice prefix, int64_t now_ms) {
 	char file[FILE_PATH_MAX];
 	struct stat st;

@@ -22,14 +22,15 @@ enum {
 };
 
 struct site {
-	struct slice prefix;          /* path of its directory with trailing slash, "" for the root */
-	bool holds_sites;             /* its directory contains those of other sites */
-	int64_t until_ms;             /* until then the Host leads to it, and the next members are valid */
-	struct header_rules *headers; /* NULL: none, like the next two */
-	struct redirect_rules *redirects;
-	bool known;           /* headers and redirects are not NULL only since they cannot be read for now */
-	bool redirects_known; /* there is no _redirects, or it has been read */
-	struct guard guard;   /* of the whole site, and of the root if that contains it */
+	struct slice prefix;              /* path of its directory with trailing slash, "" for the root */
+	bool holds_sites;                 /* its directory contains those of other sites */
+	int64_t until_ms;                 /* until then the Host leads to it, and the next members are valid */
+	struct header_rules *headers;     /* NULL: none, or not known */
+	struct redirect_rules *redirects; /* likewise */
+	bool known;                       /* no file of rules is missing here only since it cannot be read for now */
+	bool redirects_known;             /* there is no _redirects, or it has been read */
+	/* of the whole site, and of the root if that contains it; denied if _redirects was never readable */
+	struct guard guard;
 };
 
 struct sites;

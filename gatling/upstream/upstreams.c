@@ -17,7 +17,7 @@ struct upstream {
 	struct upstream_address address;
 	struct upstream_counts *counts;
 	unsigned active, idle; /* connections */
-	uint64_t site;         /* the hash of the one whose request was the first of those that are active */
+	uint64_t site;         /* the hash of the site that has the place: the one whose request came when there was none */
 	int64_t rests_until_ms;
 	LIST_HEAD(, upstream_link) kept; /* the most recently used first */
 };

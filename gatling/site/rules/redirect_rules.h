@@ -11,8 +11,8 @@
  * to      a path, or a URL to redirect to. The names of `from` and of parameters in it, and :splat, are replaced. A ':'
  *         before a letter that begins no such name is written %3A. In a path, values of parameters have %2F for '/'. A
  *         path of the site or of an upstream has no segment "." or "..", as it is written or with names replaced. A
- *         placeholder in the host of a URL needs text behind
- *         it that begins with '.', so that clients cannot choose the domain.
+ *         placeholder in the host of a URL needs text behind it that begins with '.', so that clients cannot choose
+ *         the domain.
  * status  301 (the default), 302, 303, 307, 308: a redirect. 200, 404, 410: the content of the path `to`, a file of the
  *         site, with that status; the query and fragment of `to` are ignored. 200 and a URL http://HOST:PORT/...: the
  *         request is passed on to that host, or to any of several with commas between them (upstream_address.h).
