@@ -115,7 +115,7 @@ _Static_assert(KINDS <= sizeof(unsigned) * CHAR_BIT, "each kind has a bit");
 
 /* The nanoseconds of the cheap setting of each kind; 0: it has not been measured. */
 static _Atomic uint64_t measured[KINDS];
-static const uint64_t unusable = UINT64_MAX; /* the system does not know the kind */
+static const uint64_t unusable = UINT64_MAX; /* the system does not know the kind, or cannot measure it */
 
 /* Returns the index of the kind of a setting, or KINDS. */
 static unsigned kind_of(const char *setting) {
@@ -154,11 +154,12 @@ bool password_cost_measured(unsigned wanted) {
 	return true;
 }
 
-/* Returns the processor time of this thread in nanoseconds. */
-static uint64_t cpu_ns(void) {
-	struct timespec t = {0};
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+/* Reads the processor time of this thread in nanoseconds. Returns false if the system does not tell it. */
+static bool read_cpu(uint64_t *ns) {
+	struct timespec t;
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == -1) return false;
+	*ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return true;
 }
 
 /* Returns the nanoseconds of the cheap setting of a kind, 0 without memory, or `unusable`. */
@@ -168,9 +169,11 @@ static uint64_t measure(const struct hash_kind *kind) {
 	memset(password, 'x', PASSWORD_USUAL);
 	password[PASSWORD_USUAL] = '\0';
 	for (int i = 0; i < MEASUREMENTS; i++) {
-		const uint64_t begun = cpu_ns();
+		uint64_t begun, ended;
+		if (!read_cpu(&begun)) return unusable;
 		if (!platform_crypt(password, kind->cheap, out)) return errno == ENOMEM ? 0 : unusable;
-		const uint64_t ns = cpu_ns() - begun + 1;
+		if (!read_cpu(&ended)) return unusable;
+		const uint64_t ns = ended - begun + 1;
 		if (ns < least) least = ns;
 	}
 	return least;
