@@ -159,7 +159,7 @@ static int load_types(const char *file) {
 static int refuse_own(struct process *p, int fd) {
 	char path[SOCKET_PATH_MAX];
 	if (!socket_path(fd, path) || opener_refuse(p->connector, path) == 0) return 0;
-	return notice_cannot("tell upstreams from the own socket", path, strerror(errno));
+	return notice_cannot("keep upstreams apart from the server's own socket", path, strerror(errno));
 }
 
 /* Starts the process that connects to unix sockets, if any upstream has one, but never to those on which this server
@@ -167,11 +167,12 @@ static int refuse_own(struct process *p, int fd) {
 static int start_connector(const struct options *o, struct process *p, const struct account *user) {
 	bool any = false;
 	for (unsigned i = 0; i < o->site.upstreams.count; i++) {
-		const char *directory = o->site.upstreams.at[i].directory, *path = o->site.upstreams.at[i].path, *name;
-		if (!directory && !path) continue;
+		const char *directory = o->site.upstreams.at[i].directory, *name;
+		const char *path = directory ? directory : o->site.upstreams.at[i].path;
+		if (!path) continue;
 		any = true;
-		if (opener_add(p->connector, path ? path : directory, path ? OPENER_SOCKET : OPENER_SOCKETS, &name) == -1)
-			return notice_cannot("pass requests on to", path ? path : directory, strerror(errno));
+		if (opener_add(p->connector, path, directory ? OPENER_SOCKETS : OPENER_SOCKET, &name) == -1)
+			return notice_cannot("pass requests on to", path, strerror(errno));
 	}
 	if (!any) return 0;
 	for (unsigned i = 0; i < p->sockets.count; i++)
