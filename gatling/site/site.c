@@ -399,10 +399,17 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 	return &a->site->site;
 }
 
-/* Returns false, with errno, as sites_may_send() does. */
+/* Sets errno. Returns false. */
 static bool refuse(int error) {
 	errno = error;
 	return false;
+}
+
+/* Returns whether the rules of a site, or of a directory that may be one, let a file be sent. Returns false with errno,
+ * as sites_may_send() does. */
+static bool rules_may_send(const struct site *site, struct slice path) {
+	if (!site->redirects_known) return refuse(site->known ? EACCES : EAGAIN);
+	return !site->redirects || redirect_rules_may_send(site->redirects, path) || refuse(EACCES);
 }
 
 /* Returns whether the directory has no _redirects, or had none at some time in the last NAMES_LATELY_MS. */
@@ -429,13 +436,11 @@ static bool may_send_from(struct sites *s, struct slice prefix, struct slice pat
 	struct site_entry *e = add_site(s, prefix);
 	if (!e) return refuse(EAGAIN);
 	if (is_due(e, now_ms)) update_files(s, e, now_ms);
-	if (!e->site.redirects_known) return refuse(e->site.known ? EACCES : EAGAIN);
-	return !e->site.redirects || redirect_rules_may_send(e->site.redirects, path) || refuse(EACCES);
+	return rules_may_send(&e->site, path);
 }
 
 bool sites_may_send(struct sites *s, const struct site *site, struct slice path, int64_t now_ms) {
-	if (!site->redirects_known) return refuse(site->known ? EACCES : EAGAIN);
-	if (site->redirects && !redirect_rules_may_send(site->redirects, path)) return refuse(EACCES);
+	if (!rules_may_send(site, path)) return false;
 	if (s->vhosts != VHOSTS_TRY) return true;
 	if (!site->prefix.length) { /* "/DIRECTORY/FILE" */
 		const struct slice inner = slice_rest(path, 1);
