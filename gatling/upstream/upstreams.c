@@ -149,8 +149,8 @@ static void tell_no_share(const struct upstream_address *address, struct slice s
 	if (slice_ends(site, SLICE("/"))) site.length--;
 	if (!site.length) site = SLICE("at the root");
 	notice_line(LEVEL_WARNING,
-				"no request of the site %.*s is passed on to %s: it has its half of the %d addresses, without those of "
-				"other sites, and their answers do not come",
+				"no request of the site %.*s is passed on to %s: of the %d addresses it has half of those that other "
+				"sites leave, and waits for answers from all of them",
 				(int)site.length, site.at, text, UPSTREAMS_MAX);
 }
 
