@@ -13,20 +13,34 @@
 
 /* --- keys --- */
 
-bool unserved_is_key(struct slice path) {
-	static const struct slice old[] = {SLICE("~"), SLICE(".bak"), SLICE(".old"), SLICE(".orig"), SLICE(".save")};
-	if (!path.length || !strchr("degkmrtyz~", text_lower(path.at[path.length - 1]))) return false; /* most names */
-	path = coding_original(path);
-	for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
-		if (!slice_ends_nocase(path, old[i])) continue;
-		path.length -= old[i].length;
-		break;
+/* Takes a suffix, in either case, off the end of a name. Returns whether it had one. */
+static bool take_suffix(struct slice *name, const struct slice *suffix, size_t count) {
+	for (size_t i = 0; i < count; i++) {
+		if (!suffix[i].length || !slice_ends_nocase(*name, suffix[i])) continue;
+		name->length -= suffix[i].length;
+		return true;
 	}
+	return false;
+}
+
+/* Takes the suffixes of copies off the end of a name. Returns whether one is that of a compressed copy. */
+static bool take_copies(struct slice *name) {
+	static const struct slice old[] = {SLICE("~"), SLICE(".bak"), SLICE(".old"), SLICE(".orig"), SLICE(".save")};
+	bool compressed = false;
+	while (true) {
+		if (take_suffix(name, coding_suffix, CODINGS)) compressed = true;
+		else if (!take_suffix(name, old, sizeof old / sizeof *old)) return compressed;
+	}
+}
+
+bool unserved_is_key(struct slice path) {
+	if (!path.length || !strchr("degkmrtyz~", text_lower(path.at[path.length - 1]))) return false; /* most names */
+	(void)take_copies(&path);
 	return slice_ends_nocase(path, SLICE(".pem")) || slice_ends_nocase(path, SLICE(".key"));
 }
 
 bool unserved_is_opaque(struct slice path, uint64_t size) {
-	return unserved_is_key(path) && (size > UNSERVED_KEY_FILE_MAX || coding_original(path).length < path.length);
+	return unserved_is_key(path) && (size > UNSERVED_KEY_FILE_MAX || take_copies(&path));
 }
 
 bool unserved_has_key(struct slice text) {

@@ -5,6 +5,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "gatling/base/platform.h"
@@ -117,10 +118,14 @@ static void check_password(struct job *job, const atomic_bool *stop) {
 	c->undecided = atomic_load(stop);
 	/* its realm allows the hash, but not for passwords of any length */
 	if (c->undecided || password_cost(c->hash, strlen(c->password), &kinds) != PASSWORD_AFFORDABLE) return;
-	if (!platform_crypt(c->password, c->hash, hash)) {
-		c->undecided = errno == ENOMEM;
-		return;
-	}
+	/* one at a time in the process: each worker has a thread like this one */
+	static pthread_mutex_t memory = PTHREAD_MUTEX_INITIALIZER;
+	const bool alone = password_cost_takes_memory(c->hash);
+	if (alone) pthread_mutex_lock(&memory);
+	const bool done = platform_crypt(c->password, c->hash, hash);
+	c->undecided = !done && errno == ENOMEM;
+	if (alone) pthread_mutex_unlock(&memory);
+	if (!done) return;
 	size_t length = strlen(hash);
 	c->right = strlen(c->hash) == length && CRYPTO_memcmp(hash, c->hash, length) == 0;
 	OPENSSL_cleanse(hash, sizeof hash);

@@ -37,28 +37,38 @@ static double constant(const char *setting) {
 	return ALL_THE_SAME;
 }
 
+/* Returns the number between a text and a '$', `none` if the setting does not begin with the text, or UNKNOWN if what
+ * follows it is not such a number. */
+static double number_behind(const char *setting, const char *text, double none) {
+	enum { DIGITS_MAX = 10 };
+	const size_t length = strlen(text);
+	if (strncmp(setting, text, length) != 0) return none;
+	const size_t digits = strspn(setting + length, "0123456789");
+	if (!digits || digits > DIGITS_MAX || setting[length + digits] != '$') return UNKNOWN;
+	return (double)strtoull(setting + length, NULL, 10);
+}
+
 static double bcrypt(const char *s) { /* $2b$COST$ */
 	enum { LEAST = 4, MOST = 31 };
 	if (strlen(s) < strlen("$2b$00$") || s[3] != '$') return UNKNOWN;
-	const unsigned long cost = strtoul(s + 4, NULL, 10);
-	return cost >= LEAST && cost <= MOST ? (double)(1UL << cost) : UNKNOWN;
-}
-
-/* Returns the number behind a text, or `none` if the setting does not begin with the text. */
-static double number_behind(const char *setting, const char *text, double none) {
-	const size_t length = strlen(text);
-	return strncmp(setting, text, length) == 0 ? (double)strtoul(setting + length, NULL, 10) : none;
+	const double cost = number_behind(s + 3, "$", UNKNOWN);
+	return cost >= LEAST && cost <= MOST ? (double)(1UL << (unsigned)cost) : UNKNOWN;
 }
 
 static double sha(const char *s) { /* $5$rounds=N$ */
 	enum { USUAL = 5000, LEAST = 1000 };
 	const double rounds = number_behind(s + 3, "rounds=", USUAL);
-	return rounds < LEAST ? LEAST : rounds;
+	return rounds <= UNKNOWN || rounds >= LEAST ? rounds : LEAST;
 }
 
-static double sun(const char *s) { /* $md5,rounds=N$ */
+static double sun(const char *s) { /* $md5,rounds=N$ or $md5$rounds=N$; $md5$SALT$ */
 	enum { ALWAYS = 4096 };
-	return ALWAYS + number_behind(s, "$md5,rounds=", 0);
+	const char *at = s + strlen("$md5");
+	if (*at != ',' && *at != '$') return UNKNOWN;
+	const bool has_rounds = strncmp(at + 1, "rounds=", strlen("rounds=")) == 0;
+	if (!has_rounds) return *at == '$' ? ALWAYS : UNKNOWN;
+	const double rounds = number_behind(at + 1, "rounds=", UNKNOWN);
+	return rounds > UNKNOWN ? ALWAYS + rounds : UNKNOWN;
 }
 
 static double sha1(const char *s) { return number_behind(s, "$sha1$", UNKNOWN); }
@@ -146,6 +156,11 @@ enum password_cost password_cost(const char *setting, size_t length, unsigned *u
 	}
 	const double cost = (double)ns * steps / kind->steps(kind->cheap) * kind->margin * growth(kind, length);
 	return cost <= PASSWORD_CPU_MS * 1e6 ? PASSWORD_AFFORDABLE : PASSWORD_DEAR;
+}
+
+bool password_cost_takes_memory(const char *setting) {
+	const unsigned i = kind_of(setting);
+	return i < KINDS && (kinds[i].steps == scrypt || kinds[i].steps == yescrypt);
 }
 
 bool password_cost_measured(unsigned wanted) {

@@ -24,6 +24,9 @@ enum password_cost {
  * for the kind of the hash, if that is unmeasured. Thread-safe. */
 enum password_cost password_cost(const char *setting, size_t length, unsigned *kinds);
 
+/* Returns whether a check takes much memory, up to PASSWORD_MEMORY_MAX. */
+bool password_cost_takes_memory(const char *setting);
+
 /* Returns whether all of these kinds have been measured. Thread-safe. */
 bool password_cost_measured(unsigned kinds);
 

@@ -43,6 +43,7 @@ DEAR = [  # take more than half a second, days, or gigabytes, or nobody knows
     "$6$rounds=999999999$saltsalt$x",
     "$sha1$4294967295$saltsalt$x",
     "$md5,rounds=4294963199$saltsalt$x",
+    "$md5$rounds=999999999$saltsalt$$x",
     "$y$jXT$B2pzHBXJGpyLbyUYqDvgk/$x",
     "$y$j9/2zzz$B2pzHBXJGpyLbyUYqDvgk/$x",
     "$gy$jXT$B2pzHBXJGpyLbyUYqDvgk/$x",
@@ -586,6 +587,8 @@ KEYS = {
     "old.pem~": KEY,
     "old.key.bak": padded(100_000),
     "old.pem.OLD": KEY,
+    "copy.pem.GZ": KEY,
+    "copy.key.gz.bak~": KEY,
     "pgp.key": b"-----BEGIN PGP PRIVATE KEY BLOCK-----\n",
 }
 CERTIFICATES = {"short.pem": TEXT, "long.pem": padded(300_000, b""), "longest.key": padded(MOST, b""), "page.html": KEY, "pem": KEY}
