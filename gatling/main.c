@@ -159,6 +159,7 @@ static int load_types(const char *file) {
 static int refuse_own(struct process *p, int fd) {
 	char path[SOCKET_PATH_MAX];
 	if (!socket_path(fd, path) || opener_refuse(p->connector, path) == 0) return 0;
+	if (errno == ENOENT) return 0; /* nobody can connect to it */
 	return notice_cannot("keep upstreams apart from the server's own socket", path, strerror(errno));
 }
 
@@ -297,7 +298,8 @@ static int start(const struct options *o, struct process *p, const char *directo
 int main(int argc, char **argv) {
 	struct options options;
 	char directory[PATH_MAX];
-	struct process p = {.log_file = LOG_FILE_STDOUT, .error_log.file = LOG_FILE_STDOUT, .take_over = TAKE_OVER_NONE};
+	static struct process p = {
+		.log_file = LOG_FILE_STDOUT, .error_log.file = LOG_FILE_STDOUT, .take_over = TAKE_OVER_NONE};
 	sigset_t signals;
 
 	notice_open();

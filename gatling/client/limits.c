@@ -8,9 +8,6 @@
 #include "gatling/base/notice.h"
 #include "gatling/status/counters.h"
 
-/* The entry for all clients together. No IPv6 network sends from this one, which would be multicast (RFC 4291). */
-#define EVERYBODY UINT64_MAX
-
 int limits_open(struct limits *l, const struct limits_options *o) {
 	*l = (struct limits){.options = *o};
 	if (!o->address_connections && !o->address_requests && !o->address_rate.burst && !o->rate.burst) return 0;
@@ -20,6 +17,8 @@ int limits_open(struct limits *l, const struct limits_options *o) {
 }
 
 void limits_close(struct limits *l) { free(l->table.set); }
+
+enum { EVERYBODY = 1 }; /* the only entry of its table */
 
 enum limit { LIMIT_NONE, LIMIT_RATE, LIMIT_ADDRESS_RATE, LIMIT_ADDRESS_REQUESTS, LIMIT_ADDRESS_CONNECTIONS, LIMITS };
 
@@ -69,7 +68,8 @@ static enum limit take_request(struct limits *l, const struct peer *peer, int64_
 		return LIMIT_ADDRESS_RATE;
 	if (!local && o->address_requests && !address_hold(&l->table, network, ADDRESS_REQUESTS, o->address_requests))
 		return LIMIT_ADDRESS_REQUESTS;
-	if (!o->rate.burst || address_take(&l->table, EVERYBODY, o->rate, now_ns)) return LIMIT_NONE;
+	struct address_table all = {.set = l->all, .sets = 1};
+	if (!o->rate.burst || address_take(&all, EVERYBODY, o->rate, now_ns)) return LIMIT_NONE;
 	limits_return_requests(l, peer, 1);
 	return LIMIT_RATE;
 }

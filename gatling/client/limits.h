@@ -22,6 +22,7 @@ struct limits_options {
 struct limits {
 	struct limits_options options;
 	struct address_table table;
+	struct address_entry all[1][ADDRESS_WAYS]; /* a table for all clients together */
 };
 
 /* Initializes *limits; table.set is NULL if there is no limit. Returns 0, or -1 without memory. */

@@ -1,4 +1,5 @@
 /* sandbox-none.c - see sandbox.h: for a system that only has the limit of core files. */
+#include <stddef.h>
 #include <sys/resource.h>
 
 #include "gatling/sandbox/sandbox.h"

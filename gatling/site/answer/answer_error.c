@@ -106,7 +106,11 @@ static bool has_admitted(const struct decision *d, const struct realm *realm) {
 bool decision_admitted(struct decision *d, const struct guard *guard) {
 	if (guard->permission == PERMISSION_DENIED) answer_error(d, guard->temporary ? 503 : 403);
 	if (guard->permission != PERMISSION_REALM) return guard->permission == PERMISSION_OPEN;
-	for (int i = 0; i < REALMS_OF_PATH; i++)
-		if (guard->realm[i] && !has_admitted(d, guard->realm[i]) && !admitted(d, guard->realm[i])) return false;
-	return true;
+	bool any = false;
+	for (int i = 0; i < REALMS_OF_PATH; i++) {
+		if (!guard->realm[i]) continue;
+		if (!has_admitted(d, guard->realm[i]) && !admitted(d, guard->realm[i])) return false;
+		any = true;
+	}
+	return any;
 }
