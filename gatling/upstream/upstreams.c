@@ -27,7 +27,10 @@ struct upstreams {
 	char *spare; /* a buffer, or NULL */
 	unsigned connections;
 	LIST_HEAD(, upstream_link) used;
-	uint32_t turn; /* determines the address of a target to begin with */
+	uint32_t turn;       /* determines the address of a target to begin with */
+	uint64_t first_site; /* the hash of the first one that has asked, */
+	bool any_site;       /* if one has, */
+	bool several_sites;  /* and whether others have, too */
 	unsigned count;
 	struct upstream at[UPSTREAMS_MAX];
 };
@@ -328,12 +331,19 @@ static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to)
 	return link;
 }
 
-/* Returns whether a client has its share of the connections. Called only when they run short. */
-static bool has_share_of_connections(const struct upstreams *u, uint64_t network) {
-	unsigned left = u->options.connections / UPSTREAM_CLIENT_SHARE + 1;
-	const struct upstream_link *link = network ? LIST_FIRST(&u->used) : NULL;
-	for (; link && left; link = LIST_NEXT(link, used)) left -= link->network == network;
-	return network && !left;
+/* Returns NULL, or the words for tell_full() if a client, or a site, has its share of the connections. Called only when
+ * they run short. */
+static const char *has_share_of_connections(const struct upstreams *u, const struct upstream_asker *asker) {
+	const uint64_t site = hash_of(asker->site);
+	unsigned of_client = 0, of_site = 0;
+	for (const struct upstream_link *link = LIST_FIRST(&u->used); link; link = LIST_NEXT(link, used)) {
+		of_client += asker->network && link->network == asker->network;
+		of_site += link->site == site;
+	}
+	if (of_client > u->options.connections / UPSTREAM_CLIENT_SHARE)
+		return "further requests of a client that has an eighth are";
+	const bool many = u->several_sites && of_site > u->options.connections / UPSTREAM_SITE_SHARE;
+	return many ? "further requests of a site that has half are" : NULL;
 }
 
 /* Returns how many connections are not idle. */
@@ -344,12 +354,12 @@ static unsigned in_use(const struct upstreams *u) {
 }
 
 /* Returns NULL if there may be another connection to an address, for which it may close an idle one; otherwise the
- * words for tell_full(). Neither an upstream that hangs nor a client can take all connections. */
-static const char *lacks_room(struct upstreams *u, const struct upstream *to, uint64_t network) {
+ * words for tell_full(). Neither an upstream that hangs nor a client nor a site can take all connections. */
+static const char *lacks_room(struct upstreams *u, const struct upstream *to, const struct upstream_asker *asker) {
 	const unsigned all = u->options.connections;
 	if (u->count > 1 && to->active >= all - all / UPSTREAM_OTHERS) return "further requests are";
-	if (in_use(u) >= all - all / 4 && has_share_of_connections(u, network))
-		return "further requests of a client that has an eighth are";
+	const char *share = in_use(u) >= all - all / 4 ? has_share_of_connections(u, asker) : NULL;
+	if (share) return share;
 	for (unsigned i = 0; i < u->count && u->connections >= all; i++)
 		if (u->at[i].idle) close_link(u, next_idle(&u->at[i]));
 	return u->connections < all ? NULL : "further requests are";
@@ -369,13 +379,21 @@ static void tell_full(const struct upstreams *u, const char *which) {
 				most->active, u->options.connections, text, which);
 }
 
+/* Notes that a site has asked for a connection. */
+static void note_site(struct upstreams *u, uint64_t site) {
+	if (!u->any_site) u->first_site = site;
+	u->any_site = true;
+	u->several_sites |= site != u->first_site;
+}
+
 struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh,
 									 const struct upstream_asker *asker, unsigned *tried, int *status) {
 	struct upstream *to;
 	*status = 502;
+	note_site(u, hash_of(asker->site));
 	while ((to = choose(u, t, asker->site, tried, status))) {
 		struct upstream_link *link = fresh ? NULL : take_idle(u, to);
-		const char *lack = link ? NULL : lacks_room(u, to, asker->network);
+		const char *lack = link ? NULL : lacks_room(u, to, asker);
 		if (lack) {
 			tell_full(u, lack);
 			*status = 503;
@@ -390,6 +408,7 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			if (!link) continue;
 		}
 		link->network = asker->network;
+		link->site = hash_of(asker->site);
 		LIST_INSERT_HEAD(&u->used, link, used);
 		if (!to->active) to->site = hash_of(asker->site);
 		add_active(to, 1);

@@ -17,7 +17,9 @@ enum {
 	UPSTREAM_CONNECT_MS = 5000,  /* to connect */
 	UPSTREAM_REST_MS = 10000,    /* how long an address that has failed is avoided, if there are others */
 	UPSTREAM_OTHERS = 8, /* one address leaves this part (1/8) of all connections to the others, if there are any */
-	UPSTREAM_CLIENT_SHARE = 8 /* when less than a quarter is left, a client gets at most this part (1/8) of all */
+	/* when less than a quarter is left, a client gets at most 1/8 of all, and a site 1/2 if there are others */
+	UPSTREAM_CLIENT_SHARE = 8,
+	UPSTREAM_SITE_SHARE = 2
 };
 
 struct passage;
@@ -38,6 +40,7 @@ struct upstream_link {
 	int fd;
 	struct upstream *to;
 	uint64_t network; /* of the client whose request it carries, as in struct upstream_asker */
+	uint64_t site;    /* the hash of that of the asker */
 	LIST_ENTRY(upstream_link) used;
 	struct passage *passage; /* the passage that uses it; NULL: it is idle */
 	LIST_ENTRY(upstream_link) idle;

@@ -723,6 +723,27 @@ def test_a_client_leaves_connections_to_upstreams_for_others(plain):
         release.set()
 
 
+def test_a_site_leaves_connections_to_upstreams_for_others(plain):
+    release = threading.Event()
+
+    def handle(link):
+        if "/wait" in link.request().line:
+            release.wait(TIMEOUT)
+        link.answer()
+
+    with Upstream(handle) as one, Upstream(handle) as other, Upstream(handle) as upstream, contextlib.ExitStack() as stack:
+        rules = {"evil": f"{one.address},{other.address}", "good": upstream.address}
+        files = {f"{host}.example/_redirects": f"/api/* http://{addresses}/:splat 200".encode() for host, addresses in rules.items()}
+        server = stack.enter_context(passing(plain, upstream, files=files, **descriptors_limited_to(256)))
+        assert server.get("/api/", host="good.example").status == 200
+        clients = [stack.enter_context(Connection(("127.0.0.1", server.plain_port), source=f"127.0.1.{n // 4 + 1}")) for n in range(80)]
+        for client in clients:
+            client.send(b"GET /api/wait HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        assert select.select([client.socket for client in clients], [], [], TIMEOUT)[0]  # some are answered with 503
+        assert [server.get("/api/", host="good.example").status for _ in range(5)] == [200] * 5
+        release.set()
+
+
 @contextlib.contextmanager
 def many_upstreams(build, count, sites, handle):
     """Runs a server of sites that pass /N/ on to the Nth upstream."""
