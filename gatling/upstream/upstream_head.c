@@ -125,11 +125,21 @@ static bool is_of_proxies(struct slice name) {
 										 SLICE("forwarded"),
 										 SLICE("forwarded-for"),
 										 SLICE("front-end-https"),
+										 SLICE("http-client-ip"),
+										 SLICE("proxy-client-ip"),
 										 SLICE("remote-addr"),
+										 SLICE("remote-email"),
+										 SLICE("remote-groups"),
+										 SLICE("remote-name"),
 										 SLICE("remote-user"),
 										 SLICE("true-client-ip"),
+										 SLICE("wl-proxy-client-ip"),
+										 SLICE("x-azure-clientip"),
+										 SLICE("x-azure-socketip"),
+										 SLICE("x-client-cert"),
 										 SLICE("x-client-ip"),
 										 SLICE("x-cluster-client-ip"),
+										 SLICE("x-envoy-external-address"),
 										 SLICE("x-forwarded"),
 										 SLICE("x-host"),
 										 SLICE("x-originating-ip"),
@@ -141,8 +151,11 @@ static bool is_of_proxies(struct slice name) {
 										 SLICE("x-rewrite-url"),
 										 SLICE("x-scheme"),
 										 SLICE("x-url-scheme")};
-	return slice_starts_nocase(name, SLICE("x-forwarded-")) || slice_starts_nocase(name, SLICE("x-original-")) ||
-		   IS_ONE_OF(name, names);
+	static const struct slice starts[] = {SLICE("ssl-client-"), SLICE("x-auth-request-"), SLICE("x-forwarded-"),
+										  SLICE("x-original-"), SLICE("x-ssl-")};
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+		if (slice_starts_nocase(name, starts[i])) return true;
+	return IS_ONE_OF(name, names);
 }
 
 /* Returns whether a field of the client is passed on. */

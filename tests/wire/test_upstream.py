@@ -109,7 +109,7 @@ def test_what_a_trusted_proxy_says_stays(build, trust, sent, passed):
 
 OF_PROXIES = [
     "X-Real-IP", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "x-forwarded-ssl", "X-Forwarded-User", "X-Forwarded",
-    "X-FORWARDED-NEW", "Forwarded-For", "True-Client-IP", "CF-Connecting-IP", "Fastly-Client-IP", "X-Client-IP", "Client-IP",
+    "X-FORWARDED-NEW", "X-SSL-Client-Verify", "SSL-Client-Cert", "X-Auth-Request-User", "WL-Proxy-Client-IP", "X-Envoy-External-Address", "Forwarded-For", "True-Client-IP", "CF-Connecting-IP", "Fastly-Client-IP", "X-Client-IP", "Client-IP",
     "X-Cluster-Client-IP", "X-Original-URL", "X-Original-Host", "X-Original-Forwarded-For", "X-Rewrite-URL", "Client-Cert", "Remote-User",
 ]  # fmt: skip
 OF_CLIENTS = ["X-Forward", "X-HTTP-Method-Override", "X-Requested-With", "Origin", "X-Request-ID"]
