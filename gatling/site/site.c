@@ -185,14 +185,23 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	struct rules_error error;
 	char *text;
 	size_t length;
+	const ino_t before = file->version.inode;
 	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->name, reader.path), &text, &length);
 	if (state == TEXT_SAME) return rules;
+	if (state == TEXT_NEW && rules && before == file->version.inode && file_version_unsettled_ms(&file->version)) {
+		file->recent = true; /* somebody may be in the middle of writing it: it is read again at the next check */
+		free(text);
+		return rules;
+	}
 	if (file->error == EFBIG) rules_fail(&error, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
 	else if (file->error == EINVAL) rules_fail(&error, "it is no regular file: replace it by one, or remove it");
 	else if (file->error == ENOLINK) rules_fail(&error, "it is a symbolic link to nothing that the server can see");
 	else rules_fail(&error, "it cannot be read: %s", strerror(file->error));
 	const bool entered =
 		file->error != EACCES || file->version.mode; /* otherwise its directory denies access, and is reported */
+	const size_t said = strlen(error.text);
+	if (kind == &redirects_kind && !rules)
+		snprintf(error.text + said, sizeof error.text - said, "; until then access to the site is denied");
 	if (state == TEXT_FAILED && entered) text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
 	report_further_lines(&reader);
@@ -258,7 +267,7 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.known = !is_awaited(e->site.redirects, &e->redirects) && !is_awaited(e->site.headers, &e->headers);
 	guard_release(&e->site.guard);
 	e->site.guard = basic_auth_of_files(s->auth, file_path(e, auth_name, path), is_inner(s, e) ? auth_name : NULL);
-	/* rules that cannot be read may be what protects a file */
+	/* rules that cannot be read may hide files */
 	if (e->site.known && !e->site.redirects_known) e->site.guard.permission = PERMISSION_DENIED;
 }
 

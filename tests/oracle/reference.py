@@ -91,8 +91,11 @@ def look(world, path):
 
 
 def read(world, path):
-    with open(os.open(path.encode("latin-1"), os.O_RDONLY, dir_fd=world.root), "rb") as file:
-        return file.read()
+    fd = os.open(path.encode("latin-1"), os.O_RDONLY, dir_fd=world.root)
+    try:
+        return os.read(fd, 1 << 20)
+    finally:
+        os.close(fd)
 
 
 def link_of(world, path):
@@ -449,8 +452,10 @@ class Decision:
 
     def outcomes(self):
         refused = refusals(self.world, self.request, realms(self.world, self.site, self.site, nearest=False))
-        if refused or self.rules is None:  # they may have hidden what is asked for
-            return refused or UNKNOWN | self.refusals(self.path)
+        if self.rules is None:  # they may have hidden what is asked for
+            return refused | UNKNOWN | self.refusals(self.path)
+        if refused:
+            return refused
         file = self.file(self.path)
         found = [(self.precedes(rule), outcomes) for rule in self.rules if (outcomes := self.applies(rule, file)) is not None]
         if not found:

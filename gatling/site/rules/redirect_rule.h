@@ -24,7 +24,7 @@ struct redirect_rule {
 	struct redirect_target target;
 	unsigned line, status, parameters;
 	struct parameter *parameter;
-	bool forced;
+	bool forced, conditional;
 	bool own_path, scripts, refused;  /* see struct redirect; scripts: for scripts of the site */
 	struct slice extension;           /* of the scripts that the target leads to (FastCGI), with its '.'; or absent */
 	struct upstream_target *upstream; /* NULL: requests are not passed on */

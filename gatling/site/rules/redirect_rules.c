@@ -3,6 +3,7 @@
 #include "gatling/site/rules/redirect_rules.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "gatling/base/owfat.h"
@@ -282,7 +283,7 @@ static bool leads_to_dots(const struct redirect_rule *rule) {
 /* Has a wrong rule for a program refuse requests with 503, since scripts are never sent; likewise one that would have
  * sent an error, or another path, in the place of files. Returns false for other rules. */
 static bool refuse(struct redirect_rule *rule) {
-	const bool hides = rule->forced && (rule->status >= 400 || leads_to_dots(rule));
+	const bool hides = rule->forced && !rule->conditional && !redirect_rule_redirects(rule);
 	if (!is_program(rule->to) && !hides) return false;
 	upstream_target_release(rule->upstream);
 	rule->upstream = NULL;
@@ -343,8 +344,8 @@ static bool parse_word(struct redirect_rule *rule, struct slice word, struct rul
 		return true;
 	}
 	struct slice value = word, name = rules_take_until(&value, '=');
-	if (name.length && name.length < word.length)
-		return rules_fail(error, "the condition %.*s is not supported", RULES_SHOWN(name));
+	rule->conditional = name.length && name.length < word.length;
+	if (rule->conditional) return rules_fail(error, "the condition %.*s is not supported", RULES_SHOWN(name));
 	if (!name.length || rule->status) return rules_fail(error, "'%.*s' is not a condition", RULES_SHOWN(word));
 	return parse_status(rule, word, error);
 }
@@ -388,6 +389,20 @@ static bool add_rule(struct redirect_rules *r, const struct redirect_rule *rule,
 	return rules_fail(error, "it leads in a circle: line %u leads back to it", r->rule[before].line);
 }
 
+/* Returns whether a rule has a status with '!' that is not one of a redirect, though it may not have been read. */
+static bool is_meant_forced(struct slice line) {
+	for (struct slice word; next_word(&line, &word);)
+		if (slice_ends(word, SLICE("!")) && word.at[0] != '3') return true;
+	return false;
+}
+
+/* Adds a rule that refuses requests, and says so. */
+static void add_refused(struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
+	const size_t length = strlen(error->text);
+	snprintf(error->text + length, sizeof error->text - length, "; its paths are answered with 503");
+	r->rule[r->rules++] = *rule;
+}
+
 static bool add_line(void *rules, struct slice line, struct rules_error *error) {
 	struct redirect_rules *r = rules;
 	struct redirect_rule rule = {
@@ -402,12 +417,13 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
+	if (!added && is_meant_forced(line)) rule.forced = true;
 	if (added && is_for_all(&rule, from) && !r->for_all[rule.forced]) r->for_all[rule.forced] = rule.line;
 	r->programs |= is_program(rule.to);
 	r->forced |= rule.forced || is_program(rule.to);
 	r->passing |= added && rule.upstream;
 	if (added) r->parameters += rule.parameters;
-	else if (refuse(&rule)) r->rule[r->rules++] = rule;
+	else if (refuse(&rule)) add_refused(r, &rule, error);
 	else free_rule(&rule);
 	return added;
 }

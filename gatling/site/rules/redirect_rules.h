@@ -24,8 +24,8 @@
  * extension of that path. If the URL of a program is wrong, or not allowed, the rule is not ignored, but answers with
  * 503, since scripts are never sent.
  *
- * Conditions cannot be evaluated, so a rule that has one is ignored, as other wrong rules are. But a wrong one with
- * 404! or 410! answers with 503: its owner hides files.
+ * Conditions cannot be evaluated, so a rule that has one is ignored, as other wrong rules are. But a wrong one without
+ * conditions that has a '!' and is no redirect answers with 503, since it may hide files.
  *
  * A redirect, or a URL, gets the query of the request if the rule has no parameters and `to` has no query; a redirect
  * only if it fits. A rule is skipped if it would redirect to the path and host of the request; if it has parameters,
