@@ -226,7 +226,7 @@ def rules_of(world, site):
             parameters.append(tuple(words.pop(0).split("=", 1)))
         status = words[1] if len(words) > 1 else "301"
         rule = Rule(pattern, parameters, words[0], int(status.rstrip("!")), status.endswith("!"))
-        if world.upstream or rule.scheme != "http" or not rule.passes:  # one that is not allowed is ignored
+        if world.upstream or rule.scheme != "http" or not rule.passes or rule.forced:  # another that is not allowed is ignored
             found.append(rule)
     return found, trusted and world.upstream
 
@@ -353,7 +353,7 @@ class Decision:
             rules = rules_of(self.world, site)[0] if path.startswith(site) else []
             if rules is None:
                 return True
-            for rule in (rule for rule in rules if rule.scheme == "fcgi"):
+            for rule in (rule for rule in rules if rule.passes):
                 matches = expression(rule.pattern).match("/" + path.removeprefix(site))
                 if matches and (rule.scripts or not self.world.upstream) or runs(rule, path):
                     return True
@@ -426,7 +426,7 @@ class Decision:
     def applies(self, rule, file):
         """Returns the outcomes of a rule, or None if it does not apply."""
         own_path, values = "/" + self.path, None
-        if rule.scheme == "fcgi" and not self.world.upstream:  # whatever it would have run is not sent
+        if rule.passes and not self.world.upstream:  # what it would have run, or hidden, is not sent
             return self.passed(rule, None) | file if expression(rule.pattern).match(own_path) else None
         if rule.scripts:
             return None if script_part(self.world, self.site, self.path, rule.pattern) is None else self.passed(rule, None)

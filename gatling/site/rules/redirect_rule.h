@@ -39,6 +39,7 @@ struct redirect_rules {
 	size_t work;                 /* for all circles, while the file is read */
 	bool hosts;                  /* some pattern has one */
 	bool programs;               /* some rule is for a program */
+	bool protecting;             /* some rule may protect files: redirect_rules_may_send() */
 	bool forced;                 /* some rule may apply where there is a file */
 	bool passing;                /* some rule passes requests on */
 	bool may_pass;               /* see redirect_rules_permit() */

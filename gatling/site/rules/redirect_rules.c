@@ -131,7 +131,7 @@ bool redirect_rules_may_send(const struct redirect_rules *r, struct slice path) 
 	struct pattern_subject subject;
 	struct pattern_captures captures;
 	size_t work = 0;
-	if (!r->programs) return true;
+	if (!r->protecting) return true;
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (is_source(rule, path)) return false;
@@ -401,6 +401,7 @@ static void add_refused(struct redirect_rules *r, const struct redirect_rule *ru
 	const size_t length = strlen(error->text);
 	snprintf(error->text + length, sizeof error->text - length, "; its paths are answered with 503");
 	r->rule[r->rules++] = *rule;
+	r->protecting = true;
 }
 
 static bool add_line(void *rules, struct slice line, struct rules_error *error) {
@@ -420,6 +421,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	if (!added && is_meant_forced(line)) rule.forced = true;
 	if (added && is_for_all(&rule, from) && !r->for_all[rule.forced]) r->for_all[rule.forced] = rule.line;
 	r->programs |= is_program(rule.to);
+	r->protecting |= is_program(rule.to);
 	r->forced |= rule.forced || is_program(rule.to);
 	r->passing |= added && rule.upstream;
 	if (added) r->parameters += rule.parameters;
