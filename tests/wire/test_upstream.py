@@ -704,15 +704,20 @@ def test_an_upstream_that_hangs_leaves_connections_for_others(plain):
         hung.set()
 
 
-def test_a_client_leaves_connections_to_upstreams_for_others(plain):
-    release = threading.Event()
+def holding(release):
+    """Returns a handler that answers one request, /wait only after the release."""
 
     def handle(link):
         if "/wait" in link.request().line:
             release.wait(TIMEOUT)
         link.answer()
 
-    with Upstream(handle) as upstream, contextlib.ExitStack() as stack:
+    return handle
+
+
+def test_a_client_leaves_connections_to_upstreams_for_others(plain):
+    release = threading.Event()
+    with Upstream(holding(release)) as upstream, contextlib.ExitStack() as stack:
         server = stack.enter_context(passing(plain, upstream, **descriptors_limited_to(256)))
         clients = [stack.enter_context(server.connect()) for _ in range(80)]
         for client in clients:
@@ -725,12 +730,7 @@ def test_a_client_leaves_connections_to_upstreams_for_others(plain):
 
 def test_a_site_leaves_connections_to_upstreams_for_others(plain):
     release = threading.Event()
-
-    def handle(link):
-        if "/wait" in link.request().line:
-            release.wait(TIMEOUT)
-        link.answer()
-
+    handle = holding(release)
     with Upstream(handle) as one, Upstream(handle) as other, Upstream(handle) as upstream, contextlib.ExitStack() as stack:
         rules = {"evil": f"{one.address},{other.address}", "good": upstream.address}
         files = {f"{host}.example/_redirects": f"/api/* http://{addresses}/:splat 200".encode() for host, addresses in rules.items()}

@@ -6,9 +6,7 @@ import grp
 import os
 import pwd
 import re
-import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -19,15 +17,6 @@ from upstream import Upstream
 pytestmark = pytest.mark.clear
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="takes root to start with")
-
-
-@pytest.fixture
-def sockets():
-    """A directory for sockets, which the server's user may enter and change."""
-    path = Path(tempfile.mkdtemp(prefix="gatling-wire-"))
-    path.chmod(0o777)
-    yield path
-    shutil.rmtree(path)
 
 
 @contextlib.contextmanager
@@ -56,11 +45,11 @@ OWN = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", OWN)
-def test_no_request_reaches_a_socket_of_the_server_itself(build, sockets, kind, way):
-    own = sockets / "own.sock"
+def test_no_request_reaches_a_socket_of_the_server_itself(build, place, kind, way):
+    own = place / "own.sock"
     name = "own.sock" if way == "path" else "other.sock"
-    with passing(build, f"/x/* http://unix:{sockets}/{name}:/:splat 200", "--upstream", sockets, *OWN[kind](own)) as server:
-        WAYS[way](own, sockets / name)
+    with passing(build, f"/x/* http://unix:{place}/{name}:/:splat 200", "--upstream", place, *OWN[kind](own)) as server:
+        WAYS[way](own, place / name)
         for method in ("GET", "rGET", "fGET"):
             assert server.get("/x/json", method=method).status == 502
         assert said(server, rf"{name}: it is a socket of this server itself: correct the rule")
@@ -129,10 +118,10 @@ def field(process, name):
 
 @root_only
 @pytest.mark.parametrize("user", ["nobody", "65534", "65534:65533"])
-def test_what_connects_is_that_user_in_all_its_groups(build, sockets, user):
+def test_what_connects_is_that_user_in_all_its_groups(build, place, user):
     # Debian has users in more than one group only where an administrator has put them
     groups = [entry.gr_gid for entry in grp.getgrall() if NOBODY.pw_name in entry.gr_mem]
-    with passing(build, "", "-u", user, "--upstream", sockets, as_root=True) as server:
+    with passing(build, "", "-u", user, "--upstream", place, as_root=True) as server:
         (process,) = children(server.pid)
         gid = 65533 if ":" in user else NOBODY.pw_gid
         assert set(field(process, "Uid")) == {str(NOBODY.pw_uid)} and set(field(process, "Gid")) == {str(gid)}
