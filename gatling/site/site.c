@@ -201,7 +201,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 		file->error != EACCES || file->version.mode; /* otherwise its directory denies access, and is reported */
 	const size_t said = strlen(error.text);
 	if (kind == &redirects_kind && !rules)
-		snprintf(error.text + said, sizeof error.text - said, "; until then access to the site is denied");
+		snprintf(error.text + said, sizeof error.text - said, "; until that is mended, access to the site is denied");
 	if (state == TEXT_FAILED && entered) text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
 	report_further_lines(&reader);

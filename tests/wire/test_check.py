@@ -221,7 +221,7 @@ def test_a_rule_that_may_apply_is_not(first_build, rules):
 def test_rules_that_are_no_file_are_said(first_build, name):
     root = Root({"index.html": b"hello"})
     root.mkdir(name)
-    effect = "; until then access to the site is denied" if name == "_redirects" else ""
+    effect = "; until that is mended, access to the site is denied" if name == "_redirects" else ""
     assert check(first_build, root, "-E").stdout == f"{name}: it is no regular file: replace it by one, or remove it{effect}\n"
 
 
