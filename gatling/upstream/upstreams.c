@@ -388,9 +388,10 @@ static void note_site(struct upstreams *u, uint64_t site) {
 
 struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh,
 									 const struct upstream_asker *asker, unsigned *tried, int *status) {
+	const uint64_t site = hash_of(asker->site);
 	struct upstream *to;
 	*status = 502;
-	note_site(u, hash_of(asker->site));
+	note_site(u, site);
 	while ((to = choose(u, t, asker->site, tried, status))) {
 		struct upstream_link *link = fresh ? NULL : take_idle(u, to);
 		const char *lack = link ? NULL : lacks_room(u, to, asker);
@@ -408,9 +409,9 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			if (!link) continue;
 		}
 		link->network = asker->network;
-		link->site = hash_of(asker->site);
+		link->site = site;
 		LIST_INSERT_HEAD(&u->used, link, used);
-		if (!to->active) to->site = hash_of(asker->site);
+		if (!to->active) to->site = site;
 		add_active(to, 1);
 		upstream_count(to->counts, UPSTREAM_REQUESTS, 1);
 		return link;
