@@ -213,9 +213,6 @@ bool freshness_page(const char *type) {
 }
 
 struct slice freshness(struct slice path, const char *type, bool restricted, bool stands_in) {
-	if (freshness_page(type)) return restricted ? SLICE("private, no-cache") : SLICE("no-cache");
-	if (!stands_in && freshness_hashed(path, type))
-		return restricted ? SLICE("private, max-age=31536000, immutable")
-						  : SLICE("public, max-age=31536000, immutable");
-	return restricted ? SLICE("private, max-age=600") : SLICE("max-age=600");
+	if (stands_in || !freshness_hashed(path, type)) return restricted ? SLICE("private, no-cache") : SLICE("no-cache");
+	return restricted ? SLICE("private, max-age=31536000, immutable") : SLICE("public, max-age=31536000, immutable");
 }

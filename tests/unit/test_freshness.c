@@ -171,7 +171,7 @@ static void names_that_people_choose_are_not(void **state) {
 	assert_true(hashed_of("fake", true) < 0.1); /* one of them looks just like Vite's */
 }
 
-static void pages_are_asked_for_again_and_only_hashes_are_for_ever(void **state) {
+static void a_name_with_a_hash_is_for_ever_and_any_other_is_asked_for_again(void **state) {
 	(void)state;
 	static const struct {
 		const char *path, *type;
@@ -185,12 +185,15 @@ static void pages_are_asked_for_again_and_only_hashes_are_for_ever(void **state)
 		{"page.3f2a9c1b.html", "text/html; charset=utf-8", false, "no-cache", false},
 		{"app.3f2a9c1b.js", "text/javascript; charset=utf-8", false, "public, max-age=31536000, immutable", false},
 		{"app.3f2a9c1b.js", "text/javascript; charset=utf-8", true, "private, max-age=31536000, immutable", false},
-		{"app.3f2a9c1b.js", "text/javascript; charset=utf-8", false, "max-age=600", true},
-		{"none.3f2a9c1b.png", "image/png", false, "max-age=600", true},
-		{"app.js", "text/javascript; charset=utf-8", false, "max-age=600", false},
-		{"app.js", "text/javascript; charset=utf-8", true, "private, max-age=600", false},
-		{"notes", "application/octet-stream", false, "max-age=600", false},
-		{"a.txt", "text/htm", false, "max-age=600", false},
+		{"app.3f2a9c1b.js", "text/javascript; charset=utf-8", false, "no-cache", true},
+		{"none.3f2a9c1b.png", "image/png", false, "no-cache", true},
+		{"none.3f2a9c1b.png", "image/png", true, "private, no-cache", true},
+		{"app.js", "text/javascript; charset=utf-8", false, "no-cache", false},
+		{"app.js", "text/javascript; charset=utf-8", true, "private, no-cache", false},
+		{"live.m3u8", "application/vnd.apple.mpegurl", false, "no-cache", false},
+		{"latest.yml", "application/octet-stream", false, "no-cache", false},
+		{"notes", "application/octet-stream", false, "no-cache", false},
+		{"a.txt", "text/htm", false, "no-cache", false},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
 		check_slice(freshness(slice_of(cases[i].path), cases[i].type, cases[i].restricted, cases[i].stands_in),
@@ -202,7 +205,7 @@ int main(void) {
 		cmocka_unit_test(a_hash_in_a_name_is_told_from_words_dates_and_versions),
 		cmocka_unit_test(names_of_build_tools_are_recognised),
 		cmocka_unit_test(names_that_people_choose_are_not),
-		cmocka_unit_test(pages_are_asked_for_again_and_only_hashes_are_for_ever),
+		cmocka_unit_test(a_name_with_a_hash_is_for_ever_and_any_other_is_asked_for_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

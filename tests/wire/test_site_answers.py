@@ -14,7 +14,7 @@ from http2 import Http2
 pytestmark = pytest.mark.decided
 
 SCRIPT = b"export const answer = 42\n" * 40
-IMMUTABLE, BRIEF, PAGE = "public, max-age=31536000, immutable", "max-age=600", "no-cache"
+IMMUTABLE, REVALIDATED = "public, max-age=31536000, immutable", "no-cache"
 
 
 def built():
@@ -110,31 +110,56 @@ def test_the_same_over_http2(build, site):
 @pytest.mark.parametrize(
     "name,value",
     [
-        ("a.html", PAGE),
-        ("a.3f2a9c1b.html", PAGE),
+        ("a.html", REVALIDATED),
+        ("a.3f2a9c1b.html", REVALIDATED),
         ("app.3f2a9c1b.js", IMMUTABLE),
         ("app.3f2a9c1b.js.map", IMMUTABLE),
         ("index-BxK2a9fQ.css", IMMUTABLE),
         ("chunk-7XQ2MZP4.js", IMMUTABLE),
         ("deep/er/app.3f2a9c1b.css", IMMUTABLE),
-        ("app.js", BRIEF),
-        ("plain", BRIEF),
-        ("jquery-3.6.0.min.js", BRIEF),
-        ("photo-20240131.jpg", BRIEF),
-        ("facade01.png", BRIEF),
-        ("Release2.zip", BRIEF),
-        ("my-Release2.zip", BRIEF),
-        ("main.deadbeef.css", BRIEF),
-        ("3f2a9c1b/app.js", BRIEF),
+        ("app.js", REVALIDATED),
+        ("plain", REVALIDATED),
+        ("jquery-3.6.0.min.js", REVALIDATED),
+        ("photo-20240131.jpg", REVALIDATED),
+        ("facade01.png", REVALIDATED),
+        ("Release2.zip", REVALIDATED),
+        ("my-Release2.zip", REVALIDATED),
+        ("main.deadbeef.css", REVALIDATED),
+        ("3f2a9c1b/app.js", REVALIDATED),
+        ("live/index.m3u8", REVALIDATED),
+        ("feed.xml", REVALIDATED),
+        ("latest.yml", REVALIDATED),
+        ("dists/stable/InRelease", REVALIDATED),
     ],
 )
 def test_cache_control_without_being_told(put, name, value):
     assert put(name, b"x")("/" + name)["Cache-Control"] == value
 
 
+@pytest.mark.clear
+def test_after_an_edit_a_browser_shows_the_new_page_with_its_new_stylesheet(build, root):
+    def deploy(colour):
+        for name, content in (("style.css", f"p {{ color: rgb({colour}, 0, 0) }}"), ("value.js", f"window.value = {colour}")):
+            root.write(name + ".new", content.encode())
+            (root.path / (name + ".new")).rename(root.path / name)
+        for page in ("one.html", "two.html"):
+            root.write(page, b"<!doctype html><link rel=stylesheet href=style.css><script src=value.js></script><p>%d" % colour)
+
+    def shown(browser, page):
+        browser.go(server.url(page))
+        return browser.run("[document.querySelector('p').textContent, window.value, getComputedStyle(document.querySelector('p')).color].join(' ')")
+
+    deploy(1)
+    with Server(build, root, "-j", "1") as server, Browser() as browser:
+        assert shown(browser, "/one.html") == "1 1 rgb(1, 0, 0)"
+        deploy(2)
+        eventually(lambda: b"2" in server.get("/value.js").body and b"2" in server.get("/style.css").body and b">2" in server.get("/two.html").body, 5)
+        assert shown(browser, "/two.html") == "2 2 rgb(2, 0, 0)"
+
+
 def test_cache_control_that_the_owner_gives_replaces_it(build, root):
     with Server(build, root, "-j", "1") as server:
-        assert server.get("/index.html")["Cache-Control"] == PAGE
+        assert server.get("/index.html")["Cache-Control"] == REVALIDATED
         root.write("_headers", b"/*\n  Cache-Control: no-store\n")
         eventually(lambda: server.get("/index.html")["Cache-Control"] == "no-store", 4)
 
