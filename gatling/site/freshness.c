@@ -5,9 +5,11 @@
 #include "gatling/base/text.h"
 
 enum {
-	DISTINCT_MIN = 4,  /* different digits of a hexadecimal hash: "ff0000ff" is a colour */
-	WORD_MIN = 4,      /* letters of a word */
-	CONSONANTS_MAX = 3 /* in a row in a word */
+	TOOLS_HASH_MIN = 8, /* characters, in a directory of a tool */
+	DISTINCT_MIN = 4,   /* different digits of a hexadecimal hash: "ff0000ff" is a colour */
+	WORD_MIN = 4,       /* letters of a word */
+	PART_MIN = 3,       /* letters of an abbreviation */
+	CONSONANTS_MAX = 3  /* in a row in a word */
 };
 
 enum hash_alphabet { HEX, BASE32, BASE64URL };
@@ -61,9 +63,11 @@ static bool all_of(struct slice s, enum hash_alphabet alphabet) {
 /* --- telling hashes from names --- */
 
 /* A hash of 8 characters has many short runs of letters or digits: "BxK2a9fQ" has seven, but "Release2" two, and
- * "OsStrExt", a name in scripts, three. */
+ * "OsStrExt" and "HTML2PDF", names in scripts, three. */
 struct shape {
 	unsigned runs, capitals, smalls;
+	unsigned parts;   /* runs of three letters or more */
+	unsigned changes; /* between a letter and a digit */
 	bool separators;
 	bool readable;   /* letters could be a word, or an abbreviation of one or two */
 	bool word;       /* a run is long and has a vowel */
@@ -89,6 +93,7 @@ static size_t run_length(struct slice s) {
 
 static struct shape shape(struct slice s) {
 	struct shape shape = {.readable = true};
+	bool after_digit = false, after_letter = false;
 	for (unsigned together = 0; s.length;) {
 		struct slice r = slice_first(s, run_length(s));
 		bool letters = is_small(r.at[0]) || is_capital(r.at[0]), separator = !letters && !text_is_digit(r.at[0]);
@@ -101,12 +106,16 @@ static struct shape shape(struct slice s) {
 			shape.smalls += is_small(r.at[i]);
 			shape.beyond_hex |= letters && !strchr("ABCDEFabcdef", r.at[i]);
 		}
+		shape.parts += letters && r.length >= PART_MIN;
+		shape.changes += letters ? after_digit : !separator && after_letter;
 		shape.separators |= separator;
 		shape.runs += !separator;
 		shape.number |= text_is_digit(r.at[0]) && r.length >= 3;
 		shape.word |= letters && r.length >= WORD_MIN && vowels;
 		together = separator ? 0 : together + 1;
 		shape.dense |= together == 3;
+		after_letter = letters;
+		after_digit = !letters && !separator;
 		slice_drop(&s, r.length);
 	}
 	return shape;
@@ -126,7 +135,8 @@ static bool is_hex_hash(struct slice s) {
 }
 
 static bool is_base32_hash(const struct shape *h, unsigned kind) {
-	return kind == PICTURE ? h->runs > 2 && !h->word && !h->number : h->runs > 2 || !h->readable;
+	if (kind == PICTURE) return h->runs > 2 && !h->word && !h->number;
+	return h->runs > 3 || (h->runs > 2 && h->parts < 2) || !h->readable;
 }
 
 static bool is_base64url_hash(const struct shape *h, unsigned kind) {
@@ -178,10 +188,23 @@ static unsigned kind_of(struct slice type) {
 	return starts_with_any(type, other_types) ? OTHER : 0;
 }
 
-/* Returns whether the file is below a directory in which tools name all files by their content. */
+/* Returns whether the file is below a directory in which tools name files by their content. */
 static bool is_reserved(struct slice path) {
 	for (size_t i = 0; i < path.length; i++)
 		if ((!i || path.at[i - 1] == '/') && starts_with_any(slice_rest(path, i), reserved)) return true;
+	return false;
+}
+
+/* Returns whether a part between the dots of a name looks like a hash in a directory where people put no files: other
+ * names there are those of the tool, or whole words. */
+static bool has_tools_hash(struct slice name) {
+	for (size_t n; name.length; slice_drop(&name, n < name.length ? n + 1 : n)) {
+		n = slice_until(name, '.');
+		const struct slice part = slice_first(name, n);
+		if (n < TOOLS_HASH_MIN || !all_of(part, BASE64URL)) continue;
+		const struct shape h = shape(part);
+		if (h.changes > 1 || (h.dense && !h.word)) return true;
+	}
 	return false;
 }
 
@@ -193,7 +216,7 @@ bool freshness_hashed(struct slice path, const char *type) {
 	bool maps = slice_ends(name, map);
 	unsigned kind = maps ? CODE : kind_of(slice_of(type));
 	if (!kind) return false;
-	if (is_reserved(path)) return true;
+	if (is_reserved(path) && has_tools_hash(name)) return true;
 	if (maps) name.length -= map.length;
 	if (!cut(&name, '.')) return false;
 	for (size_t i = 0; i < sizeof infix / sizeof *infix; i++)

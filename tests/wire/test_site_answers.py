@@ -130,6 +130,8 @@ def test_the_same_over_http2(build, site):
         ("feed.xml", REVALIDATED),
         ("latest.yml", REVALIDATED),
         ("dists/stable/InRelease", REVALIDATED),
+        ("_next/static/build/_buildManifest.js", REVALIDATED),
+        ("_next/static/chunks/02-lciv-6s-s3.js", IMMUTABLE),
     ],
 )
 def test_cache_control_without_being_told(put, name, value):
