@@ -32,6 +32,7 @@ def pytest_addoption(parser):
     parser.addoption("--threads", default="", help="a build with the thread sanitizer: its workers and units are tested")
     parser.addoption("--venv", default="build/venv", help="where packages of PyPI are installed")
     parser.addoption("--node", default="build/tools/express/node_modules", help="where packages of npm are installed")
+    parser.addoption("--netlify", default="build/tools/netlify/node_modules", help="where Netlify's engine is installed")
     parser.addoption("--h2spec", default="build/tools/h2spec", help="where that program is")
     parser.addoption("--make", default="", help="TARGET,...: of GNUmakefile, to be made beside the tests")
     parser.addoption("--plain", default="build", help="the build that figures are taken of")
@@ -179,6 +180,11 @@ def venv(request):
 @pytest.fixture(scope="session")
 def node(request):
     return TOP / request.config.getoption("--node")
+
+
+@pytest.fixture(scope="session")
+def netlify(request):
+    return TOP / request.config.getoption("--netlify")
 
 
 @pytest.fixture(scope="session")

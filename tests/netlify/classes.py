@@ -1,0 +1,87 @@
+"""The differences from Netlify and Cloudflare that gatling(8) lists: the sentence is in its table, too. A difference
+that no class names is a failure, and so is a class to which none belongs."""
+
+import dataclasses
+import re
+import typing
+import urllib.parse
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    site: object
+    probe: object
+    # ("redirect", status, location), ("file", status, path), ("none", status), ("upstream", URL), or what only one of
+    # them sends: ("fields", (name, value)...)
+    expected: tuple
+    got: tuple
+    match: dict | None  # what Netlify's engine found
+
+    def kind(self):
+        """Returns what differences of one cause have in common."""
+        if self.expected[0] == "fields":
+            return f"fields {', '.join(sorted({name for name, _ in self.expected[1:] + self.got[1:]}))}"
+        return " ".join(map(str, ("expected", *self.expected[: 1 + (self.expected[0] != "upstream")], "got", *self.got[:2])))
+
+    def __str__(self):
+        p = self.probe
+        client = "".join(f" {name}: {value}" for name, value in (("Accept-Language", p.language), ("Cookie", p.cookie)) if value)
+        return (f"{self.site.name}: {p.scheme}://{p.host or '-'}{p.target}{'?' if p.query else ''}{p.query}{client}\n"
+                f"    expected {self.expected}, got {self.got}; rule {self.match and (self.match.get('host', ''), self.match.get('from'), self.match.get('to'), self.match.get('status'), self.match.get('force'))}")  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Class:
+    name: str
+    sentence: str  # of the manual
+    applies: typing.Callable[[Difference], bool]
+
+
+CLASSES = []
+
+
+def allowed(name, sentence):
+    def add(applies):
+        CLASSES.append(Class(name, sentence, applies))
+        return applies
+
+    return add
+
+
+def class_of(difference):
+    """Returns the name of the first class that a difference belongs to, or None."""
+    return next((one.name for one in CLASSES if one.applies(difference)), None)
+
+
+def same_but_slash(difference):
+    """Returns whether the server redirects to the same path with a slash at its end, or without."""
+    probe = difference.probe
+    other = probe.path.rstrip("/") if probe.path.endswith("/") else f"{probe.path}/"
+    target = difference.got[2].partition("?")[0] if difference.got[0] == "redirect" else None
+    return target is not None and urllib.parse.unquote(target) == other
+
+
+@allowed("slash", "A page has one address: one with or without a slash at the end too many is redirected to it (301), where Netlify sends the page.")
+def _(difference):
+    return difference.expected[0] == "file" and same_but_slash(difference)
+
+
+@allowed("directory", "A directory without an index is 403, or a listing, where Netlify and Cloudflare say that it is missing.")
+def _(difference):
+    directory = f"{difference.probe.path.rstrip('/')}/"
+    is_one = any(path.startswith(directory) for path in difference.site.files)
+    return is_one and difference.expected == ("none", 404) and (difference.got == ("none", 403) or same_but_slash(difference))
+
+
+@allowed("upstream", "Requests are passed on only to addresses that --upstream allows, and not over HTTPS; without it such a rule is ignored.")
+def _(difference):
+    return difference.expected[0] == "upstream"
+
+
+@allowed("comment", "A # after a pattern of _headers begins a comment, where Cloudflare takes it for part of the path.")
+def _(difference):
+    return difference.expected[0] == "fields" and re.search(r"(?m)^\s*/\S*\s+#", difference.site.headers)
+
+
+# Until the rules are decided as the manual will say, other differences are allowed. This list becomes empty, and goes.
+PENDING = [lambda difference: True]

@@ -1,0 +1,280 @@
+"""Compares the server with Netlify's engine on files _redirects, and with Cloudflare's asset server on _headers:
+
+    python3 tests/netlify/compare.py [--build DIR] [--node NODE_MODULES] [--seed N] [--show N] [FILE...]
+
+FILEs are called something that ends with _redirects or _headers; without any, those that the tests have are compared,
+which are real ones with other words (anonymise.py), and as many that are made up."""
+
+import argparse
+import collections
+import dataclasses
+import gzip
+import json
+import random
+import re
+import subprocess
+import sys
+import urllib.parse
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+sys.path[:0] = [str(TOP / "tests/wire"), str(HERE)]
+
+# pylint: disable=wrong-import-position
+import classes  # noqa: E402
+import sites as made  # noqa: E402
+from gatling import Connection, Root, Server, certificate, trusting  # noqa: E402
+from invented import Generator  # noqa: E402
+
+REAL = HERE / "real.gz"
+MADE_UP = 500  # files, for which there are ten requests each
+TOGETHER = 100  # requests that are sent at once
+MARK = b"file "
+PLAIN = "plain-"
+
+
+def real_files(path=REAL):
+    """Returns the texts of the files in REAL by name."""
+    blocks = re.split(r"(?m)^=== (.+)\n", gzip.decompress(path.read_bytes()).decode())
+    return dict(zip(blocks[1::2], blocks[2::2], strict=True))
+
+
+def sites_for(texts):
+    """Returns the sites for files by name."""
+    sites = []
+    for number, (name, text) in enumerate(texts.items()):
+        if name.endswith("_headers"):
+            sites.append(made.header_site(f"{number}", text))
+        else:
+            sites += made.redirect_sites(f"{number}", text)
+    return sites
+
+
+def made_up(seed, count=MADE_UP):
+    sites = []
+    for number in range(count):
+        generator = Generator(random.Random(f"{seed} {number}"))
+        sites += made.redirect_sites(f"m{number}", generator.rules(f"m{number}.test"), most=5)
+    return sites
+
+
+# --- what Netlify and Cloudflare answer ---
+
+
+def first_language(field):
+    return re.split("[,;]", field)[0].strip()
+
+
+def as_json(site):
+    probes = [{"path": probe.path, "target": probe.target, "query": probe.query, "scheme": probe.scheme, "host": probe.host or site.name,
+               "language": first_language(probe.language), "cookies": dict(pair.split("=", 1) for pair in probe.cookie.split("; ") if pair)}
+              for probe in site.probes]  # fmt: skip
+    return json.dumps({"redirects": site.redirects, "headers": site.headers, "files": sorted(site.files), "probes": probes,
+                       "cloudflare": site.cloudflare})  # fmt: skip
+
+
+def ask_others(sites, node):
+    """Returns for each site what Netlify and Cloudflare answer to its probes."""
+    command = ["node", HERE / "answers.js", node]
+    lines = "".join(f"{as_json(site)}\n" for site in sites)
+    output = subprocess.run(command, input=lines.encode(), stdout=subprocess.PIPE, check=True).stdout
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def page(files, path):
+    """Returns the file that is sent for a path, or None."""
+    stem = path.rstrip("/")
+    names = [f"{stem}/index.html", f"{stem}.html"] if path.endswith("/") else [path, f"{path}.html", f"{path}/index.html"]
+    return next((name for name in names if name in files), None)
+
+
+def canonical(url):
+    """Returns a URL, written in one way."""
+    url = re.sub("%[0-9a-fA-F]{2}", lambda octet: octet[0].upper(), urllib.parse.quote(url, safe=made.SAFE + "%?#[]"))
+    return re.sub("%[0-9A-F]{2}", lambda octet: urllib.parse.unquote(octet[0]) if re.match("[\\w.~-]", urllib.parse.unquote_to_bytes(octet[0]).decode("latin-1"), re.ASCII) else octet[0], url)
+
+
+def with_query(target, probe, match):
+    """Returns the target of a redirect, with the query of the request if Netlify passes it on."""
+    url, hash_, fragment = target.partition("#")
+    if probe.query and "?" not in url and not match["conditions"].get("Query"):
+        url = f"{url}?{probe.query}"
+    return url + hash_ + fragment
+
+
+def expected(site, probe, match):
+    """Returns what is answered if Netlify's engine has found this."""
+    there = page(site.files, probe.path)
+    plain = ("file", 200, there) if there else ("none", 404)
+    if not match or not match.get("to") or (there and not match["force"]):
+        return plain
+    if match["status"] // 100 == 3:
+        return ("redirect", match["status"], canonical(with_query(match["to"], probe, match)))
+    if "://" in match["to"]:
+        return ("upstream", match["to"])
+    found = page(site.files, urllib.parse.unquote(re.split("[?#]", match["to"])[0]))
+    return ("file", match["status"], found) if found else ("none", 404 if match["status"] == 200 else match["status"])
+
+
+# --- what gatling answers ---
+
+
+def write(root, site):
+    directory = Path(root, site.name)
+    directory.mkdir()
+    for name, text in (("_redirects", site.redirects), ("_headers", site.headers)):
+        if text is not None:
+            (directory / name).write_text(text, newline="")
+    for path in site.files:
+        file = directory / path[1:]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(MARK + path.encode())
+    for host in site.hosts:
+        if not (link := Path(root, host)).exists():
+            link.symlink_to(site.name)
+
+
+def without_headers(root, site):
+    """Makes a site with the same files, and returns it."""
+    plain = made.Site(PLAIN + site.name, None, None, site.files, [dataclasses.replace(probe, host="") for probe in site.probes])
+    write(root, plain)
+    return plain
+
+
+def request(site, probe):
+    lines = [f"GET {probe.target}{'?' if probe.query else ''}{probe.query} HTTP/1.1", f"Host: {probe.host or site.name}"]
+    if probe.language:
+        lines.append(f"Accept-Language: {probe.language}")
+    if probe.cookie:
+        lines.append(f"Cookie: {probe.cookie}")
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def outcome(response):
+    if response.status // 100 == 3:
+        return ("redirect", response.status, canonical(response["Location"] or ""))
+    if response.body.startswith(MARK):
+        return ("file", response.status, response.body[len(MARK) :].decode())
+    return ("none", response.status)
+
+
+def ask_gatling(server, sites):
+    """Returns the responses of the server, by the names of the sites and probes."""
+    asked = [(site.name, probe, request(site, probe)) for site in sites for probe in site.probes]
+    responses = {}
+    for scheme, port, tls in (("http", server.plain_port, None), ("https", server.tls_port, trusting())):
+        these = [one for one in asked if one[1].scheme == scheme]
+        with Connection(("127.0.0.1", port), tls=tls) as connection:
+            for at in range(0, len(these), TOGETHER):
+                connection.send(b"".join(one[2] for one in these[at : at + TOGETHER]))
+                for name, probe, _ in these[at : at + TOGETHER]:
+                    responses[name, probe] = connection.response()
+    return responses
+
+
+class Comparison:
+    """All answers to the probes of some sites."""
+
+    def __init__(self, build, node, sites):
+        with_link = {}
+        for site in sites:  # a host can be that of one site
+            for host in site.hosts:
+                with_link.setdefault((site.name[0], host), site.name)
+        for site in sites:
+            other = {host for host in site.hosts if with_link[site.name[0], host] != site.name}
+            site.probes = [probe for probe in site.probes if probe.host not in other]
+        self.probes = sum(len(site.probes) for site in sites)
+        self.differences, self.fields = [], []
+        others = ask_others(sites, node)
+        for letter in sorted({site.name[0] for site in sites}):
+            some = [(site, other) for site, other in zip(sites, others, strict=True) if site.name[0] == letter]
+            self._compare(build, some)
+
+    def _compare(self, build, pairs):
+        root = Root()
+        cert, key = certificate()
+        for site, _ in pairs:
+            write(root.path, site)
+        plain = [without_headers(root.path, site) for site, _ in pairs if site.headers is not None]
+        with Server(build, root, "-v", "-D", "--cert", cert, "--key", key, "--tls-port", "0") as server:
+            responses = ask_gatling(server, [site for site, _ in pairs] + plain)
+        root.remove()
+        for site, answers in pairs:
+            for probe, answer in zip(site.probes, answers, strict=True):
+                response = responses[site.name, probe]
+                if site.redirects is not None:
+                    difference = classes.Difference(site, probe, expected(site, probe, answer["netlify"]), outcome(response), answer["netlify"])
+                    if difference.expected != difference.got:
+                        self.differences.append(difference)
+                elif response.status == 200:
+                    own = responses[PLAIN + site.name, dataclasses.replace(probe, host="")].fields
+                    self._compare_fields(site, probe, answer["cloudflare"]["fields"], [pair for pair in response.fields if pair not in own], own)
+
+    def _compare_fields(self, site, probe, fields, ours, own):
+        """own: the fields that the server sends without rules."""
+        theirs = collections.Counter((name, value) for name, value in fields.items() if value is not None)
+        ours += [(name, value) for name, value in own if (name.lower(), value) in theirs and (name, value) not in ours]
+        ours = collections.Counter((name.lower(), value) for name, value in ours)
+        if theirs != ours:
+            missing, more = (("fields", *sorted((one - other).elements())) for one, other in ((theirs, ours), (ours, theirs)))
+            self.fields.append(classes.Difference(site, probe, missing, more, None))
+
+    def by_class(self):
+        """Returns the differences by the name of their class, or None."""
+        found = collections.defaultdict(list)
+        for difference in self.differences + self.fields:
+            found[classes.class_of(difference)].append(difference)
+        return found
+
+
+def check(build, texts):
+    """Returns how many files gatling --check finds no mistake in, and the mistakes in the others."""
+    root = Root()
+    mistakes = collections.Counter()
+    clean = 0
+    for number, (name, text) in enumerate(texts.items()):
+        directory = Path(root.path, f"c{number}")
+        directory.mkdir()
+        (directory / name[name.rindex("_") :]).write_text(text, newline="")
+        done = subprocess.run([build / "gatling", "--check", "-p", "0", "-c", directory], capture_output=True, text=True, check=False)
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"_(redirects|headers):\d+", line)]
+        clean += not lines
+        for line in lines:
+            mistakes[re.sub("'[^']*'", "'...'", re.sub(r".*?_(redirects|headers):\d+:? *", "", line))] += 1
+    root.remove()
+    return clean, mistakes
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=TOP / "build")
+    parser.add_argument("--node", type=Path, default=TOP / "build/tools/netlify/node_modules")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--show", type=int, default=3, help="differences of each class")
+    parser.add_argument("--made-up", type=int, default=None, help="files that are made up")
+    parser.add_argument("files", nargs="*", type=Path)
+    arguments = parser.parse_args()
+    texts = {str(path): path.read_text(encoding="utf-8") for path in arguments.files} if arguments.files else real_files() if REAL.exists() else {}
+    clean, mistakes = check(arguments.build, texts)
+    print(f"{len(texts)} files, {clean} without a mistake for gatling --check; lines that it reports:")
+    for mistake, count in mistakes.most_common():
+        print(f"{count:7} {mistake}")
+    count = arguments.made_up if arguments.made_up is not None else 0 if arguments.files else MADE_UP
+    compared = Comparison(arguments.build, arguments.node, sites_for(texts) + made_up(arguments.seed, count))
+    found = compared.by_class()
+    total = sum(map(len, found.values()))
+    print(f"{compared.probes} requests, {total} answered otherwise ({100 * total / max(1, compared.probes):.2f} %)")
+    for name, some in sorted(found.items(), key=lambda pair: -len(pair[1])):
+        kinds = collections.defaultdict(list)
+        for difference in some:
+            kinds[difference.kind()].append(difference)
+        print(f"{len(some):7} {name or 'of no class'}")
+        for kind, alike in sorted(kinds.items(), key=lambda pair: -len(pair[1])):
+            print(f"{len(alike):11} {kind}")
+            for difference in alike[: arguments.show]:
+                print(f"            {difference}")
+
+
+if __name__ == "__main__":
+    main()

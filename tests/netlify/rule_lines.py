@@ -1,0 +1,63 @@
+"""Reads files of rules as far as is needed to make up requests for them. What the rules mean is for others to say."""
+
+import dataclasses
+import re
+
+NAME = re.compile(r":[A-Za-z][A-Za-z0-9_-]*")
+URL = re.compile(r"(https?)://([^/?#]*)([^?#]*)", re.IGNORECASE)
+STATUS = re.compile(r"(\d{3})(!?)")
+
+
+@dataclasses.dataclass
+class Rule:
+    """A line of _redirects. scheme and host are empty if its pattern is a path."""
+
+    scheme: str
+    host: str
+    path: str
+    to: str = ""
+    status: int = 301
+    forced: bool = False
+    parameters: dict = dataclasses.field(default_factory=dict)
+    conditions: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def redirects(self):
+        return self.status // 100 == 3
+
+
+def split(url):
+    """Returns scheme, host and path of a URL or path."""
+    found = URL.match(url)
+    return (found[1].lower(), found[2], found[3] or "/") if found else ("", "", re.split("[?#]", url)[0])
+
+
+def read(text):
+    """Returns the rules of a _redirects, without lines that are none."""
+    rules = []
+    for line in text.splitlines():
+        words = line.partition(" #")[0].split()
+        if not words or words[0][0] not in "/h":
+            continue
+        rule = Rule(*split(words[0]))
+        for word in words[1:]:
+            name, equals, value = word.partition("=")
+            if found := STATUS.fullmatch(word):
+                rule.status, rule.forced = int(found[1]), bool(found[2])
+            elif not rule.to and (word[0] == "/" or "://" in word):
+                rule.to = word
+            elif equals:
+                (rule.conditions if rule.to else rule.parameters)[name] = value
+        rules.append(rule)
+    return rules
+
+
+def header_patterns(text):
+    """Returns the patterns of a _headers."""
+    return [line.split()[0] for line in text.splitlines() if re.match(r"\s*(/|https?://)", line)]
+
+
+def filled(pattern, values, splat):
+    """Returns a pattern with its names and its splat replaced."""
+    values = iter(values)
+    return NAME.sub(lambda _: next(values), pattern).replace("*", splat)
