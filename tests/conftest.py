@@ -23,7 +23,7 @@ sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/faults", "test
 # names.
 ALONE = "@alone"
 # Files whose tests take long, and share nothing unless their parameters are the same.
-SPLIT = ("test_kernel_tls.py", "test_make.py")
+SPLIT = ("test_bare.py", "test_kernel_tls.py", "test_make.py")
 
 
 def pytest_addoption(parser):

@@ -1,0 +1,137 @@
+"""README's first two commands, as it prints them, on a Debian that has nothing but make and git.
+
+    python3 tests/bare.py bookworm trixie    both, the second to its end ("make bare-check"); takes root
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+RELEASES = ("bookworm", "trixie")
+KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gatling-check", "bare")
+KEPT_DAYS = 7
+MIRROR = "http://deb.debian.org/debian"
+# What a machine needs to reach the registries of packages from where it is.
+REACHES = re.compile(r"(?i).*(proxy|cert|ca_bundle)")
+ENTER = """
+mount --make-rprivate /
+mount --bind "$1" "$1"
+cd "$1"
+mount -t proc proc proc
+mount --rbind /sys sys
+mount --rbind /dev dev
+mount -t tmpfs none mnt
+pivot_root . mnt
+cd /root/gatling
+umount -l /mnt
+exec sh -c "$2"
+"""
+
+
+def commands():
+    """Returns the first two lines of README that are to be typed."""
+    return re.findall("^    (.+)$", (TOP / "README").read_text(), re.MULTILINE)[:2]
+
+
+def make_root(release, path):
+    """Unpacks a Debian with make and git, which is made anew when it is KEPT_DAYS old."""
+    kept = KEPT / f"{release}.tar"
+    if not kept.exists() or time.time() - kept.stat().st_mtime > KEPT_DAYS * 86400:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=KEPT) as new:
+            subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", "--include=make,git", release,
+                            f"{new}/root.tar", MIRROR], check=True)  # fmt: skip
+            os.rename(f"{new}/root.tar", kept)
+    subprocess.run(["tar", "-C", path, "--exclude=./dev/*", "-xf", kept], check=True)
+
+
+def clone(path):
+    """Clones this checkout, with what is not committed."""
+    subprocess.run(["git", "clone", "-q", "--no-hardlinks", TOP, path], check=True)
+    files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=TOP, check=True, stdout=subprocess.PIPE)
+    there = b"\0".join(name for name in files.stdout.split(b"\0") if name and os.path.lexists(os.path.join(TOP, os.fsdecode(name))))
+    subprocess.run(["rsync", "-a", "--from0", "--files-from=-", f"{TOP}/", f"{path}/"], input=there, check=True)
+
+
+class Bare:
+    """A directory with such a Debian, and a checkout in it."""
+
+    def __init__(self, release):
+        self.made = tempfile.TemporaryDirectory(prefix=f"gatling-bare-{release}-")  # pylint: disable=consider-using-with
+        self.path = Path(self.made.name)
+        make_root(release, self.path)
+        self.path.chmod(0o755)
+        for source in ("etc/resolv.conf", "usr/local/share/ca-certificates"):
+            subprocess.run(["cp", "-rT", f"/{source}", self.path / source], check=False)
+        clone(self.path / "root/gatling")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.made.cleanup()
+
+    @contextlib.contextmanager
+    def running(self, command, **environment):
+        """Runs the command in the checkout, as root; ends all that it has started."""
+        passed = {name: value for name, value in os.environ.items() if REACHES.match(name)}
+        passed |= {"HOME": "/root", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "dumb", **environment}
+        entered = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc", ENTER, "sh", self.path, command]
+        with subprocess.Popen(entered, env=passed, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            try:
+                yield process
+            finally:
+                # The first process of the namespace: it is gone when all others are.
+                for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(pid), 9)
+                process.stdout.read()
+
+    def serve(self, command):
+        """Runs the command until it serves; returns what it has said, and the page."""
+        said = []
+        with self.running(command, PORT="0") as process:
+            while not said or "gatling: serving" not in said[-1]:
+                said.append(process.stdout.readline())
+                assert said[-1], "".join(said)
+            port = re.search(r"http://\S+?:(\d+)/", said[-1])[1]
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
+                return "".join(said), answer.read()
+
+
+def site(command, path):
+    """Writes the page that the command serves."""
+    root = path / re.search("ROOT=/([^ ]+)", command)[1]
+    root.mkdir(parents=True)
+    (root / "index.html").write_text("it works")
+
+
+def main():
+    run, check = commands()
+    failed = 0
+    for release in sys.argv[1:] or RELEASES:
+        with Bare(release) as bare:
+            site(run, bare.path)
+            started = time.monotonic()
+            said, page = bare.serve(run)
+            assert page == b"it works", said
+            print(f"{release}: {shlex.quote(run)} serves after {time.monotonic() - started:.0f} s", flush=True)
+            with bare.running(check) as process:
+                for line in process.stdout:
+                    print(f"{release}: {line}", end="", flush=True)
+                status = process.wait()
+            print(f"{release}: {shlex.quote(check)}: status {status} after {time.monotonic() - started:.0f} s", flush=True)
+            failed |= status
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
