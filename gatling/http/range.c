@@ -16,8 +16,8 @@ static bool take_number(struct slice *s, uint64_t *number) {
 	return n > 0;
 }
 
-/* Parses a range-spec. range->length is 0 if it cannot be satisfied. Returns false if the syntax is wrong, or for a
- * suffix of an empty representation, which no Content-Range can describe. */
+/* Parses a range-spec. range->length is 0 if it cannot be satisfied. Returns false if the syntax is wrong, or if it is
+ * one of an empty representation that is all of that: no Content-Range can describe it. */
 static bool parse_one(struct slice spec, uint64_t size, struct range *range) {
 	uint64_t first, last;
 	*range = (struct range){0};
@@ -29,6 +29,8 @@ static bool parse_one(struct slice spec, uint64_t size, struct range *range) {
 		if (last && !size) return false;
 		range->length = last < size ? last : size;
 		range->first = size - range->length;
+	} else if (!first && !size) {
+		return false;
 	} else if (first < size) {
 		range->first = first;
 		range->length = has_last && last < size ? last - first + 1 : size - first;

@@ -44,8 +44,11 @@ static void what_cannot_be_satisfied(void **state) {
 	assert_int_equal(ranges("bytes=1000-", 1000), -1);
 	assert_int_equal(ranges("bytes=99999999999999999999-", 1000), -1);
 	assert_int_equal(ranges("bytes=-0", 1000), -1);
-	assert_int_equal(ranges("bytes=0-", 0), -1);
-	assert_int_equal(ranges("bytes=-5", 0), 0); /* all of it, which is empty */
+	assert_int_equal(ranges("bytes=0-", 0), 0); /* all of it, which is empty */
+	assert_int_equal(ranges("bytes=0-9", 0), 0);
+	assert_int_equal(ranges("bytes=-5", 0), 0);
+	assert_int_equal(ranges("bytes=1-", 0), -1);
+	assert_int_equal(ranges("bytes=-0", 0), -1);
 	assert_int_equal(ranges("bytes=1000-,2000-3000", 1000), -1);
 }
 
