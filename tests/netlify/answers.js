@@ -2,10 +2,11 @@
 //
 //     node answers.js NODE_MODULES
 //
-// Each line of input is a site: {redirects, headers, files, probes}, the first two being texts or null; a probe is
-// {path, target, query, scheme, host, language, cookies}. Each line of output is the list of answers to the probes of a
-// site: {netlify: what the engine returns, or null; cloudflare: {status, location, file, fields}}, with those fields that
-// a pattern of _headers which matches has, also if it removes them.
+// Each line of input is a site: {redirects, headers, files, probes, cloudflare}, the first two being texts or null; a
+// probe is {path, target, query, scheme, host, language, cookies}. Each line of output is the list of answers to the
+// probes of a site: {netlify, cloudflare}. netlify: what the engine finds for the path, and if rules have a percent sign,
+// for the path as the client encodes it. cloudflare: {status, location, file, fields}, with those fields that a pattern
+// of _headers which matches has, also if it removes them.
 "use strict";
 const fs = require("fs");
 const path = require("path");
@@ -24,12 +25,12 @@ const { generateRulesMatcher } = require(path.join(pages, "asset-server/rulesEng
 const { parseHeaders } = require(path.join(pages, "metadata-generator/parseHeaders.ts"));
 const { parseRedirects } = require(path.join(pages, "metadata-generator/parseRedirects.ts"));
 
-function netlify(matcher, probe) {
+function netlify(matcher, probe, path) {
 	const headers = { "x-language": probe.language };
 	return matcher.match({
 		scheme: probe.scheme,
 		host: probe.host,
-		path: probe.path,
+		path,
 		query: probe.query,
 		getHeader: (name) => headers[name.toLowerCase()] || "",
 		getCookie: (name) => probe.cookies[name] || "",
@@ -69,10 +70,10 @@ async function answer(site) {
 			redirects: site.redirects === null ? undefined : parseRedirects(site.redirects),
 			headers: site.headers === null ? undefined : parseHeaders(site.headers),
 		});
-	const files = new Set(site.files), answers = [];
+	const files = new Set(site.files), answers = [], encoded = site.redirects?.includes("%");
 	for (const probe of site.probes)
 		answers.push({
-			netlify: matcher && netlify(matcher, probe),
+			netlify: matcher && [probe.path, ...(encoded ? [probe.target] : [])].map((path) => netlify(matcher, probe, path)),
 			cloudflare: metadata && (await cloudflare(metadata, files, probe)),
 		});
 	return answers;

@@ -6,6 +6,8 @@ import re
 import typing
 import urllib.parse
 
+import rule_lines
+
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
@@ -69,8 +71,31 @@ def _(difference):
 @allowed("directory", "A directory without an index is 403, or a listing, where Netlify and Cloudflare say that it is missing.")
 def _(difference):
     directory = f"{difference.probe.path.rstrip('/')}/"
-    is_one = any(path.startswith(directory) for path in difference.site.files)
-    return is_one and difference.expected == ("none", 404) and (difference.got == ("none", 403) or same_but_slash(difference))
+    is_one = directory == "/" or any(path.startswith(directory) for path in difference.site.files)
+    return is_one and difference.expected[:2] in (("none", 404), ("file", 404)) and (difference.got == ("none", 403) or same_but_slash(difference))
+
+
+@allowed("itself", "A redirect to the URL of the request is skipped, where Netlify sends it.")
+def _(difference):
+    scheme, host, path = rule_lines.split(difference.expected[2]) if difference.expected[0] == "redirect" else ("", "", None)
+    probe = difference.probe
+    same_place = not host or (host.lower() == (probe.host or difference.site.name) and scheme == probe.scheme)
+    return path is not None and same_place and urllib.parse.unquote(path) == probe.path
+
+
+@allowed("splat", "A redirect with a * is skipped for the path that it leads to; at Netlify it ends the search for all paths that begin as its target does.")
+def _(difference):
+    for rule in difference.site.rules:
+        scheme, _, target = rule_lines.split(rule.to)
+        begins = f"{difference.probe.path}/".startswith(target.partition(":")[0])
+        if rule.path.endswith("*") and not scheme and begins and rule.status != 200 and (not difference.match or difference.got[1] == rule.status):
+            return True
+    return False
+
+
+@allowed("expression", "A pattern that looks like a regular expression is refused and reported, where Netlify compares its characters.")
+def _(difference):
+    return difference.match and re.search(r"\(.*[.\[\\^]|\$$", difference.match.get("from", ""))
 
 
 @allowed("upstream", "Requests are passed on only to addresses that --upstream allows, and not over HTTPS; without it such a rule is ignored.")

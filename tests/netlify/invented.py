@@ -48,7 +48,7 @@ class Generator:
         if self.random.random() < 0.1:
             words[0] = self.one("http", "https", "https") + "://" + self.one("one.{host}", "two.{host}") + path
         if self.random.random() < 0.12:
-            name = self.one("q", "id2", "lang")
+            name = self.one("q", "num", "lang")
             captured = self.random.random() < 0.5
             words.append(f"{name}=:{name}" if captured else f"{name}=5")
             used = used + [name] if captured else used

@@ -1,6 +1,7 @@
 """Sites with rules, and requests for them: those that a rule is for, and those that it nearly is for."""
 
 import dataclasses
+import functools
 import itertools
 import re
 import urllib.parse
@@ -37,6 +38,10 @@ class Site:
     hosts: set = dataclasses.field(default_factory=set)  # of its rules
     cloudflare: bool = False
 
+    @functools.cached_property
+    def rules(self):
+        return read(self.redirects or "")
+
 
 def possible(path):
     """Returns whether a file can have the path, and is served."""
@@ -45,9 +50,10 @@ def possible(path):
 
 
 def no_more_files(files):
-    """Returns the files without those that would have to be directories as well."""
+    """Returns the files without those that would have to be directories as well, or are the page of another file."""
     directories = {path[:at] for path in files for at in range(1, len(path)) if path[at] == "/"}
-    return files - directories
+    files = files - directories
+    return {path for path in files if path.removesuffix(".html") == path or path.removesuffix(".html") not in files}
 
 
 def targets(rules):
