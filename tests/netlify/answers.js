@@ -54,7 +54,6 @@ async function cloudflare(metadata, files, probe) {
 			found = name;
 			return { body: null, contentType: "text/plain" };
 		},
-		generateNotFoundResponse: async () => new Response(null, { status: 404 }),
 	});
 	const matching = generateRulesMatcher(metadata.headers?.rules)({ request });
 	const names = new Set(matching.flatMap(({ set = {}, unset = [] }) => [...Object.keys(set), ...unset]).map((name) => name.toLowerCase()));

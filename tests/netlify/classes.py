@@ -37,14 +37,15 @@ class Class:
     name: str
     sentence: str  # of the manual
     applies: typing.Callable[[Difference], bool]
+    pages: bool  # about which file is the page of a path, not about rules
 
 
 CLASSES = []
 
 
-def allowed(name, sentence):
+def allowed(name, sentence, pages=False):
     def add(applies):
-        CLASSES.append(Class(name, sentence, applies))
+        CLASSES.append(Class(name, sentence, applies, pages))
         return applies
 
     return add
@@ -63,12 +64,29 @@ def same_but_slash(difference):
     return target is not None and urllib.parse.unquote(target) == other
 
 
-@allowed("slash", "A page has one address: one with or without a slash at the end too many is redirected to it (301), where Netlify sends the page.")
+@allowed("slash", "A page has one address: one with or without a slash at the end too many is redirected to it (301), where Netlify sends the page.", pages=True)
 def _(difference):
-    return difference.expected[0] == "file" and same_but_slash(difference)
+    return difference.site.redirects is not None and difference.expected[0] == "file" and same_but_slash(difference)
 
 
-@allowed("directory", "A directory without an index is 403, or a listing, where Netlify and Cloudflare say that it is missing.")
+@allowed("moved", "Redirects to the address of a page are 301, Cloudflare's are 308.", pages=True)
+def _(difference):
+    return difference.site.redirects is None and difference.expected[:2] == ("redirect", 308) and difference.got == ("redirect", 301, difference.expected[2])
+
+
+@allowed("file", "Paths that end with .html or /index are those of files, where Cloudflare redirects to the address of the page.", pages=True)
+def _(difference):
+    named = re.search(r"\.html$|/index/?$", difference.probe.path)
+    return difference.site.redirects is None and named and difference.expected[:2] == ("redirect", 308) and difference.got[0] != "redirect"
+
+
+@allowed("single", "Without a 404.html, what is missing is 404, where Cloudflare sends index.html.", pages=True)
+def _(difference):
+    alone = difference.site.redirects is None and "/404.html" not in difference.site.files
+    return alone and difference.expected == ("file", 200, "/index.html") and (difference.got[1] in (403, 404) or same_but_slash(difference))
+
+
+@allowed("directory", "A directory without an index is 403, or a listing, where Netlify and Cloudflare say that it is missing.", pages=True)
 def _(difference):
     directory = f"{difference.probe.path.rstrip('/')}/"
     is_one = directory == "/" or any(path.startswith(directory) for path in difference.site.files)

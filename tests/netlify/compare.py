@@ -56,6 +56,8 @@ def made_up(seed, count=MADE_UP):
     for number in range(count):
         generator = Generator(random.Random(f"{seed} {number}"))
         sites += made.redirect_sites(f"m{number}", generator.rules(f"m{number}.test"), most=5)
+        if number % 20 == 0:
+            sites.append(made.page_site(f"m{number}", generator.random))
     return sites
 
 
@@ -118,6 +120,15 @@ def expected(site, probe, match):
     if found:
         return [("file", match["status"], found)]
     return [missing if match["status"] in (200, 404) else ("none", match["status"])]
+
+
+def expected_page(site, answer):
+    """Returns what is answered if Cloudflare answers this."""
+    if answer["status"] // 100 == 3:
+        return ("redirect", answer["status"], canonical(answer["location"]))
+    if answer["status"] == 404:
+        return ("file", 404, "/404.html") if "/404.html" in site.files else ("none", 404)
+    return ("file", answer["status"], answer["file"])
 
 
 # --- what gatling answers ---
@@ -210,6 +221,10 @@ class Comparison:
                     right = [one for match in answer["netlify"] for one in expected(site, probe, match)]
                     if outcome(response) not in right:
                         self.differences.append(classes.Difference(site, probe, right[0], outcome(response), answer["netlify"][0]))
+                elif site.headers is None:
+                    right = expected_page(site, answer["cloudflare"])
+                    if outcome(response) != right:
+                        self.differences.append(classes.Difference(site, probe, right, outcome(response), None))
                 elif response.status == 200:
                     own = responses[PLAIN + site.name, dataclasses.replace(probe, host="")].fields
                     self._compare_fields(site, probe, answer["cloudflare"]["fields"], [pair for pair in response.fields if pair not in own], own)
@@ -266,8 +281,10 @@ def main():
     count = arguments.made_up if arguments.made_up is not None else 0 if arguments.files else MADE_UP
     compared = Comparison(arguments.build, arguments.node, sites_for(texts) + made_up(arguments.seed, count))
     found = compared.by_class()
-    total = sum(map(len, found.values()))
-    print(f"{compared.probes} requests, {total} answered otherwise ({100 * total / max(1, compared.probes):.2f} %)")
+    pages = {one.name for one in classes.CLASSES if one.pages}
+    for what, names in (("rules decide otherwise", found.keys() - pages), ("another page is found", found.keys() & pages)):
+        total = sum(len(found[name]) for name in names)
+        print(f"{compared.probes} requests, {total} for which {what} ({100 * total / max(1, compared.probes):.2f} %)")
     for name, some in sorted(found.items(), key=lambda pair: -len(pair[1])):
         kinds = collections.defaultdict(list)
         for difference in some:

@@ -161,3 +161,16 @@ def header_site(name, text):
                 probes.append(Probe(f"/deep{full}"))
     files = no_more_files(files)
     return Site(f"h-{name}.test", None, text, files, list(dict.fromkeys(probes)), hosts, cloudflare=True)
+
+
+def page_site(name, random):
+    """Returns a site without rules, with pages under some of the names that they may have."""
+    files, probes = set(), []
+    for word in ("about", "blog", "8.0.0", "a-b", "x"):
+        forms = (f"/{word}", f"/{word}.html", f"/{word}/index.html", f"/{word}/page.html", f"/{word}/deep/index.html")
+        files |= {form for form in forms if random.random() < 0.4}
+        paths = (*forms, f"/{word}/", f"/{word}/index", f"/{word}/page", f"/{word}/page/", f"/{word}/deep", f"/{word}/deep/", f"/{word}/none")
+        probes += [Probe(path, query) for path in paths for query in ("", "a=b")]
+    files |= {file for file in ("/index.html", "/404.html") if random.random() < 0.7}
+    probes += [Probe(path) for path in ("/", "/index", "/index.html", "/404", "/404.html", "/none", "/none/", "/none.html")]
+    return Site(f"p-{name}.test", None, None, no_more_files(files), probes, cloudflare=True)
