@@ -18,8 +18,10 @@
 enum { BUCKETS = 16 * 1024, CHAIN_MAX = 32 };
 
 struct name {
-	uint32_t hash, inode; /* inode: the last bits of the inode number of a regular file */
+	uint32_t hash, inode; /* inode: the last bits of the inode number of a regular file; of others: enum kind */
 };
+
+enum kind { OTHER, DIRECTORY };
 
 struct directory {
 	uint64_t hash;               /* of the path */
@@ -116,7 +118,8 @@ struct reading {
 	unsigned names;
 };
 
-static bool add_entry(struct reading *r, enum entry entry, struct slice name, bool regular, ino_t inode) {
+/* inode: of struct name. */
+static bool add_entry(struct reading *r, enum entry entry, struct slice name, bool regular, uint32_t inode) {
 	if (r->count == r->room) {
 		unsigned room = r->room ? 2 * r->room : 64;
 		struct name *larger = realloc(r->name, room * sizeof *larger);
@@ -124,7 +127,7 @@ static bool add_entry(struct reading *r, enum entry entry, struct slice name, bo
 		r->name = larger;
 		r->room = room;
 	}
-	r->name[r->count++] = (struct name){.hash = hash_of(entry, name) | regular, .inode = (uint32_t)inode};
+	r->name[r->count++] = (struct name){.hash = hash_of(entry, name) | regular, .inode = inode};
 	return true;
 }
 
@@ -132,8 +135,10 @@ static bool add_entry(struct reading *r, enum entry entry, struct slice name, bo
 static bool add(struct reading *r, struct slice name, const struct dirent *found) {
 	if (r->names++ == NAMES_MAX) return false;
 	const struct slice original = coding_original(name);
-	if (original.length < name.length && !add_entry(r, ENTRY_CODED, original, false, 0)) return false;
-	return add_entry(r, ENTRY_ITSELF, name, found->d_type == DT_REG, found->d_ino);
+	if (original.length < name.length && !add_entry(r, ENTRY_CODED, original, false, OTHER)) return false;
+	const bool regular = found->d_type == DT_REG;
+	const uint32_t kind = found->d_type == DT_DIR ? DIRECTORY : OTHER;
+	return add_entry(r, ENTRY_ITSELF, name, regular, regular ? (uint32_t)found->d_ino : kind);
 }
 
 static int compare(const void *a, const void *b) {
@@ -142,13 +147,13 @@ static int compare(const void *a, const void *b) {
 }
 
 /* Moves the names to the directory, sorted and without duplicates. Two names with the same hash cannot be told apart,
- * so neither counts as a regular file. */
+ * so neither counts as a regular file or a directory. */
 static void keep_names(struct names *n, struct directory *d, struct reading *r) {
 	unsigned kept = 0;
 	if (r->count) qsort(r->name, r->count, sizeof *r->name, compare);
 	for (unsigned i = 0; i < r->count; i++)
 		if (kept && (r->name[kept - 1].hash | REGULAR) == (r->name[i].hash | REGULAR))
-			r->name[kept - 1].hash &= ~(uint32_t)REGULAR;
+			r->name[kept - 1] = (struct name){.hash = r->name[i].hash & ~(uint32_t)REGULAR, .inode = OTHER};
 		else r->name[kept++] = r->name[i];
 	struct name *smaller = kept ? realloc(r->name, kept * sizeof *r->name) : NULL;
 	d->name = smaller ? smaller : r->name;
@@ -371,6 +376,7 @@ static struct names_told tell(const struct directory *d, struct slice name) {
 	const struct name *itself = find_hash(d, hash_of(ENTRY_ITSELF, name));
 	struct names_told told = {.what = has(d, ENTRY_CODED, name) ? NAMES_CODED : 0};
 	if (itself) told.what |= NAMES_ITSELF;
+	if (itself && !(itself->hash & REGULAR) && itself->inode == DIRECTORY) told.what |= NAMES_DIRECTORY;
 	if (!itself || !(itself->hash & REGULAR)) return told;
 	return (struct names_told){told.what | NAMES_REGULAR, itself->inode, d->version.device};
 }

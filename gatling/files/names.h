@@ -57,11 +57,12 @@ bool names_lacked_lately(struct names *names, struct slice path);
 
 /* What is known about a path: a set of these. 0: there certainly is no file. */
 enum {
-	NAMES_ITSELF = 1 << 0,  /* it exists */
-	NAMES_REGULAR = 1 << 1, /* it is a regular file, not a symlink */
-	NAMES_CODED = 1 << 2,   /* it has precompressed copies */
-	NAMES_UNTOLD = 1 << 3,  /* nothing is known; always alone */
-	NAMES_LATELY = 1 << 4   /* with NAMES_REGULAR: this was so at some time in the last NAMES_LATELY_MS */
+	NAMES_ITSELF = 1 << 0,   /* it exists */
+	NAMES_REGULAR = 1 << 1,  /* it is a regular file, not a symlink */
+	NAMES_CODED = 1 << 2,    /* it has precompressed copies */
+	NAMES_UNTOLD = 1 << 3,   /* nothing is known; always alone */
+	NAMES_LATELY = 1 << 4,   /* with NAMES_REGULAR: this was so at some time in the last NAMES_LATELY_MS */
+	NAMES_DIRECTORY = 1 << 5 /* it is a directory, not a symlink; or, once in 2^31, there is none of that name */
 };
 
 struct names_told {

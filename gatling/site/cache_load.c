@@ -156,6 +156,7 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 static int entry_load(struct cache *c, const struct lookup *l, unsigned told, struct cache_entry **result) {
 	if (!told) return ENOENT;
 	if (l->path.length >= PATH_MAX) return ENOENT;
+	if (told & NAMES_DIRECTORY) return EISDIR;
 	struct cache_entry *e = malloc(sizeof *e + l->path.length + 1); /* not calloc(3): see representation_new() */
 	if (!e) return ENOMEM;
 	*e = (struct cache_entry){.references = 1,

@@ -120,7 +120,14 @@ static void regular_files_are_told_from_others(void **state) {
 	assert_true(regular_now("here.txt"));
 	assert_true(regular_now("sub/below.txt"));
 	const char *const others[] = {"sub", "link", "dangling", "fifo", "no.txt", "here", "sub/no.txt"};
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(regular_now(others[i]));
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		assert_false(regular_now(others[i]));
+		const bool is_directory = names_tell(names, slice_of(others[i])).what & NAMES_DIRECTORY;
+		assert_int_equal(is_directory, strcmp(others[i], "sub") == 0);
+	}
+	assert_int_equal(rename("sub", "moved"), 0);
+	assert_false(regular_now("sub"));
+	assert_int_equal(names_tell(names, SLICE("sub")).what & NAMES_DIRECTORY, 0);
 	assert_int_equal(unlink("here.txt"), 0);
 	assert_int_equal(mkfifo("here.txt", 0644), 0);
 	assert_false(regular_now("here.txt"));
