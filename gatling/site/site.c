@@ -126,8 +126,14 @@ struct rules_reader {
 	unsigned reported;
 };
 
-/* Returns whether a path of the site leads to a file if there are no rules: the file itself, the index of a directory,
- * or a page (PATH.html). */
+/* Returns whether a file is at a path and everybody may read it. */
+static bool is_readable(const struct docroot *docroot, const char *path) {
+	struct stat st;
+	return docroot_stat(docroot, path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH;
+}
+
+/* Returns whether a path of the site leads to a file if there are no rules: the file itself, a page (PATH.html), or the
+ * index of a directory. */
 static bool has_file(struct rules_report *report, struct slice path) {
 	const struct rules_reader *r = (struct rules_reader *)report;
 	const struct slice local = slice_rest(path, 1);
@@ -137,14 +143,14 @@ static bool has_file(struct rules_report *report, struct slice path) {
 	struct stat st;
 	if (length + sizeof "/index.html" > sizeof name || !site_shows(&r->entry->site, local)) return false;
 	*text_copy(text_copy(name, prefix), local) = '\0';
-	bool found = docroot_stat(r->docroot, length ? name : ".", &st) == 0;
+	if (docroot_stat(r->docroot, length ? name : ".", &st) == 0 && S_ISREG(st.st_mode)) return true;
+	const bool directory = !local.length || local.at[local.length - 1] == '/';
+	*text_copy(name + length, directory ? SLICE("index.html") : SLICE("/index.html")) = '\0';
+	if (is_readable(r->docroot, name)) return true;
+	if (!local.length) return false;
+	*text_copy(name + length - directory, SLICE(".html")) = '\0';
 	const char *slash = strrchr(name, '/');
-	if (found && S_ISREG(st.st_mode)) return true;
-	const char *rest = ".html";
-	if (found && S_ISDIR(st.st_mode)) rest = !length || name[length - 1] == '/' ? "index.html" : "/index.html";
-	else if (strchr(slash ? slash : name, '.')) return false;
-	memcpy(name + length, rest, strlen(rest) + 1);
-	return docroot_stat(r->docroot, name, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH;
+	return (slash ? slash[1] : *name) != '.' && is_readable(r->docroot, name);
 }
 
 static void report_line(struct rules_report *report, const struct rules_error *error) {

@@ -359,7 +359,14 @@ class Decision:
                     return True
         return False
 
-    def file(self, path, status=200):
+    def page(self, path):
+        """Returns the page of a path, with or without a slash at its end, or "" if there is none that may be sent."""
+        path = path.removesuffix("/")
+        name = path.rpartition("/")[2]
+        mode = look(self.world, f"{self.site}{path}.html") if name and not name.startswith(".") else 0
+        return path + ".html" if is_file(mode) and mode & stat.S_IROTH and not self.never_sent(f"{self.site}{path}.html") else ""
+
+    def file(self, path, status=200, rewritten=False):
         """Returns the outcomes of a path at which there is a file, or that must not be looked at; else none."""
         refused, full = self.refusals(path), self.site + path
         if refused:
@@ -368,16 +375,16 @@ class Decision:
         mode = look(self.world, name)
         if mode is None:
             return UNKNOWN
+        page = self.page(path) if not mode or is_directory(mode) else ""
+        link = link_of(self.world, name) if not mode else ""
+        if page and (name == full or rewritten):
+            return self.refusals(page) or {("file", status, read(self.world, self.site + page))}
         if is_directory(mode) and name == full:
             return {("redirect", 301, "/" + encoded_path(path) + "/" + self.query)}
-        link = link_of(self.world, name) if not mode else ""
-        if not mode and name == full and "." not in path.rpartition("/")[2]:
-            name += ".html"
-            mode = look(self.world, name)
-            if mode and (not mode & stat.S_IROTH or self.never_sent(name)):  # this page cannot take the place of a file
-                mode = 0
-        if not mode and "://" in link:
+        if "://" in link:
             return {("redirect", 301, link)}
+        if page:
+            return self.refusals(page) or {("redirect", 301, "/" + encoded_path(path[:-1]) + self.query)}
         if not is_file(mode):
             return set()
         if not mode & stat.S_IROTH or self.never_sent(name):
@@ -396,10 +403,10 @@ class Decision:
         missing = {("error", 404 if rule.status == 200 else rule.status)}
         if wrong or hidden(self.world, self.site, path):
             return missing | self.refusals(path) | self.refusals(target[1:]) | self.refusals("")
-        found = self.file(path, rule.status)
+        found = self.file(path, rule.status, True)
         if any(kind == "redirect" for kind, *_ in found) and is_directory(look(self.world, self.site + path)):
             path += "/"
-            found = self.file(path, rule.status)
+            found = self.file(path, rule.status, True)
         if found == FORBIDDEN or (not found and is_directory(look(self.world, self.site + path))):
             return FORBIDDEN | missing
         return found or missing

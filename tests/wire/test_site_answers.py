@@ -400,8 +400,9 @@ def test_a_page_is_found_without_its_extension(build, root):
         assert server.get("/sub/page").body == b"sub/page.html" and server.get("/packed").body == b"packed"
         assert server.get("/us").body == b"about.html"
         assert server.get("/both").body == b"both"
-        assert server.get("/dir")["Location"] == "/dir/"
-        assert server.get("/a.b").status == 404 and server.get("/sub/page/").status == 404 and server.get("/nothing").status == 404
+        assert server.get("/dir").body == b"dir.html" and server.get("/dir/").body == b"dir/index.html"
+        assert server.get("/a.b").body == b"a.b.html"
+        assert server.get("/sub/page/")["Location"] == "/sub/page" and server.get("/nothing").status == 404
 
 
 @pytest.mark.clear

@@ -3,8 +3,8 @@
 import signal
 import time
 
-from conftest import BIG, SMALL
-from gatling import eventually
+from conftest import BIG, SMALL, calls_of
+from gatling import Server, eventually
 
 WAIT = "epoll_wait"
 REQUEST = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -97,6 +97,28 @@ def test_what_is_not_there_takes_a_look_at_each_directory(traced, files):
     few, many = calls_of(100), calls_of(300)  # until the directories have been read there are more, under load once again
     assert many["newfstatat"] - few["newfstatat"] <= 2 * 200 + 40, many - few
     assert many["openat"] + many["readlinkat"] <= 10, many
+
+
+def test_a_page_beside_a_directory_takes_a_look_at_the_directory_that_it_is_in(plain, root, tmp_path):
+    root.write("team.html", SMALL)
+    root.write("team/x.txt", b"x")
+    eventually(lambda: all(time.time() > d.stat().st_ctime + 0.2 for d in (root.path, root.path / "team")))
+
+    def calls_for(server, path, status):
+        def client(_):
+            with server.connect() as connection:
+                for _ in range(200):
+                    assert connection.get(path).status == status
+
+        client(server)  # until the directories have been read there are more
+        calls = calls_of(server, tmp_path / "calls", client)
+        return calls["newfstatat"], calls["openat"] + calls["readlinkat"]
+
+    with Server(plain, root, "-j", "1", "-D") as server:
+        looks, opened = calls_for(server, "/team", 200)
+        assert looks <= 200 + 40 and opened <= 10
+        looks, opened = calls_for(server, "/team/", 301)
+        assert looks <= 2 * 200 + 40 and opened <= 10
 
 
 def test_the_head_waits_for_the_first_bytes_of_a_large_file(traced, tmp_path):

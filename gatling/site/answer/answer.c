@@ -26,8 +26,10 @@ static void answer_path(struct decision *d) {
 	int error = answer_file_or_page(d, 200);
 	if (!error) return;
 	if (!decision_admitted_without_file(d)) return;
-	if (error == EISDIR && !decision_names_directory(d)) answer_directory_redirect(d);
-	else if (response_status_of(error) == 404) answer_missing(d);
+	if (error == EISDIR && !decision_names_directory(d)) {
+		d->local[d->length++] = '/';
+		answer_redirect(d, decision_path(d));
+	} else if (response_status_of(error) == 404) answer_missing(d);
 	else answer_error(d, response_status_of(error));
 }
 

@@ -8,6 +8,8 @@
 
 static const struct slice index_name = SLICE("index.html"), page_suffix = SLICE(".html");
 
+enum { PAGE_SUFFIX = 5 };
+
 static void answer_file(struct decision *d) {
 	const struct request *q = d->request;
 	struct response *r = d->response;
@@ -131,19 +133,30 @@ static bool may_send(const struct decision *d, const char *end) {
 		   (original.length == path.length || sites_may_send(d->context->sites, d->site, original, d->context->now_ms));
 }
 
+/* Finds the file at d->path, which a NUL at `end` terminates, if it may be sent. Returns 0 with *found, NULL if there
+ * is an answer already: the request waits or is refused. Otherwise returns an errno. */
+static int find_file(struct decision *d, const char *end, struct resource **found) {
+	struct resource *resource;
+	*found = NULL;
+	d->lookup.path = (struct slice){.at = d->path, .length = (size_t)(end - d->path)};
+	int error = decision_find(d, &d->lookup, &resource);
+	if (error == EINPROGRESS && decision_wait_for_disk(d, d->lookup.path)) return 0;
+	if (error) return error;
+	if (!decision_admitted(d, &resource->guard)) return 0;
+	if (!may_send(d, end)) return errno;
+	*found = resource;
+	return 0;
+}
+
 /* Answers with the file at d->path, which a NUL at `end` terminates. status: 200, or that of a rule. Returns 0, or an
  * errno if there is no answer yet. */
 static int answer_found(struct decision *d, const char *end, int status) {
 	struct response *r = d->response;
 	struct resource *resource;
 	struct representation *file;
-	d->lookup.path = (struct slice){.at = d->path, .length = (size_t)(end - d->path)};
 	for (bool again = false;; again = true) {
-		int error = decision_find(d, &d->lookup, &resource);
-		if (error == EINPROGRESS && decision_wait_for_disk(d, d->lookup.path)) return 0;
-		if (error) return error;
-		if (!decision_admitted(d, &resource->guard)) return 0;
-		if (!may_send(d, end)) return errno;
+		int error = find_file(d, end, &resource);
+		if (error || !resource) return error;
 		if (!(file = choose(d, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(d->context->cache, resource);
@@ -166,15 +179,38 @@ int answer_exact(struct decision *d, int status) {
 	return answer_found(d, end, status);
 }
 
-int answer_file_or_page(struct decision *d, int status) {
-	int error = answer_exact(d, status);
-	char *end = d->local + d->length, *at = end;
-	if (error != ENOENT || decision_names_directory(d)) return error;
-	while (at > d->path && at[-1] != '/')
-		if (*--at == '.') return error;
-	memcpy(end, page_suffix.at, page_suffix.length + 1);
-	int page_error = answer_found(d, end + page_suffix.length, status);
-	if (page_error == 0 || docroot_error_is_temporary(page_error)) return page_error;
-	*end = '\0';
+/* Redirects to the page at d->path without its suffix, if answer_found() would send it. Returns what that returns. */
+static int redirect_to_page(struct decision *d, const char *end) {
+	struct resource *resource;
+	const int error = find_file(d, end, &resource);
+	if (!error && resource)
+		answer_redirect(d, (struct slice){.at = d->local, .length = (size_t)(end - d->local) - PAGE_SUFFIX});
 	return error;
+}
+
+/* Returns where the suffix of the page of a path belongs: behind its last name. NULL: it has no page. A name that
+ * begins with a dot has none, since the page would be hidden. */
+static char *page_end(const struct decision *d) {
+	if (!d->length) return NULL;
+	char *const end = d->local + d->length - decision_names_directory(d), *at = end;
+	while (at > d->local && at[-1] != '/') at--;
+	return *at == '.' ? NULL : end;
+}
+
+int answer_page(struct decision *d, int status) {
+	char *const end = page_end(d), after[PAGE_SUFFIX + 1];
+	if (!end) return ENOENT;
+	memcpy(after, end, sizeof after);
+	memcpy(end, page_suffix.at, sizeof after);
+	const int error =
+		status == 301 ? redirect_to_page(d, end + PAGE_SUFFIX) : answer_found(d, end + PAGE_SUFFIX, status);
+	memcpy(end, after, sizeof after);
+	return !error || docroot_error_is_temporary(error) ? error : ENOENT;
+}
+
+int answer_file_or_page(struct decision *d, int status) {
+	const int error = answer_exact(d, status);
+	if (decision_names_directory(d) || (error != ENOENT && error != EISDIR)) return error;
+	const int page_error = answer_page(d, status);
+	return page_error == ENOENT ? error : page_error;
 }

@@ -26,12 +26,13 @@ static char *add_target(const struct decision *d, char *at) {
 }
 
 /* Writes a location that starts with exactly one slash, so that it stays on this host, and is encoded, so that it
- * contains no line break. */
-void answer_directory_redirect(struct decision *d) {
+ * contains no line break. It is not kept by a browser: when a page has become the index of a directory, the redirects
+ * from before and after would lead to each other. */
+void answer_redirect(struct decision *d, struct slice path) {
 	char *at = text_copy(decision_location(), SLICE("/"));
-	at += path_encode(decision_path(d), at);
-	*at++ = '/';
+	at += path_encode(path, at);
 	redirect(d, 301, at + path_encode_target(d->request->query, at));
+	if (d->context->options->cache_control) d->response->lines = SLICE("Cache-Control: no-cache\r\n");
 }
 
 void answer_https_redirect(struct decision *d) {
@@ -128,6 +129,8 @@ static bool follow_link(struct decision *d) {
 void answer_missing(struct decision *d) {
 	struct stat st;
 	if (follow_link(d)) return;
+	const int error = decision_names_directory(d) ? answer_page(d, 301) : ENOENT;
+	if (!error || answer_unknown(d, error)) return;
 	if (d->site->redirects && answer_by_rule(d, false)) return;
 	d->local[d->length] = '\0'; /* cuts the name of the index off */
 	bool exists = decision_names_directory(d) &&

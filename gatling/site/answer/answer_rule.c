@@ -72,6 +72,17 @@ static void answer_upstream(struct decision *d, const struct redirect *rule, boo
 	d->response->script = script;
 }
 
+/* Answers with the file, page or index at the rewritten path. status: of the rule. Returns 0, or an errno if there is
+ * no answer yet. */
+static int answer_rewritten(struct decision *d, int status) {
+	const int error = answer_file_or_page(d, status);
+	if (decision_names_directory(d)) return response_status_of(error) == 404 ? answer_page(d, status) : error;
+	if (error != EISDIR) return error;
+	if (!decision_admitted_without_file(d)) return 0;
+	d->local[d->length++] = '/';
+	return answer_exact(d, status);
+}
+
 static void answer_rule(struct decision *d, const struct redirect *rule, bool forced) {
 	if (rule->upstream || rule->refused) {
 		answer_upstream(d, rule, forced);
@@ -84,12 +95,7 @@ static void answer_rule(struct decision *d, const struct redirect *rule, bool fo
 	}
 	d->lookup.error = rule->status >= 400;
 	d->lookup.stands_in = !forced || d->lookup.error;
-	int error = rewrite(d, rule->target) ? answer_file_or_page(d, rule->status) : ENOENT;
-	if (error == EISDIR && !decision_names_directory(d)) {
-		if (!decision_admitted_without_file(d)) return;
-		d->local[d->length++] = '/';
-		error = answer_exact(d, rule->status);
-	}
+	const int error = rewrite(d, rule->target) ? answer_rewritten(d, rule->status) : ENOENT;
 	if (error && decision_admitted_without_file(d))
 		answer_error(d, rule->status == 200 ? response_status_of(error) : rule->status);
 }

@@ -73,8 +73,13 @@ bool answer_known(const struct site_context *c, const struct request *q, struct 
  * if there is no answer yet. */
 int answer_exact(struct decision *d, int status);
 
-/* Does what answer_exact() does, but also answers a request for /about with about.html, as other servers of static
- * sites do. */
+/* Answers a request for /about or /about/ with about.html. status: as for answer_exact(), or 301, which redirects to
+ * /about instead. Returns 0, or an errno if there is no answer yet: a temporary one, or ENOENT, also if about.html may
+ * not be sent. */
+int answer_page(struct decision *d, int status);
+
+/* Does what answer_exact() does, but answers with the page where there is no file, whether or not there is a directory,
+ * as other servers of static sites do. */
 int answer_file_or_page(struct decision *d, int status);
 
 /* --- answer_rule.c --- */
@@ -92,8 +97,9 @@ bool decision_admitted_without_file(struct decision *d);
 /* Returns a buffer for a location (LOCATION_MAX bytes), valid until the next answer(). */
 char *decision_location(void);
 
-/* Redirects to the same path with a trailing slash. */
-void answer_directory_redirect(struct decision *d);
+/* Redirects to the same path with or without a slash at its end: to a decoded path in the site, with the query of the
+ * request. */
+void answer_redirect(struct decision *d, struct slice path);
 
 /* Redirects a request over plain HTTP to HTTPS. */
 void answer_https_redirect(struct decision *d);
