@@ -15,6 +15,10 @@ import urllib.request
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TOP / "tests/wire")]
+
+from gatling import children  # noqa: E402
+
 RELEASES = ("bookworm", "trixie")
 KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gatling-check", "bare")
 KEPT_DAYS = 7
@@ -90,9 +94,9 @@ class Bare:
                 yield process
             finally:
                 # The first process of the namespace: it is gone when all others are.
-                for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                for first in children(process.pid) if process.poll() is None else []:
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(int(pid), 9)
+                        os.kill(first, 9)
                 process.stdout.read()
 
     def serve(self, command):

@@ -103,8 +103,8 @@ static int compress_all(struct input *in, int level, const atomic_bool *stop, ch
 		free(out);
 		return error;
 	}
-	*body = realloc(out, *size);
-	if (!*body) *body = out;
+	char *fitting = realloc(out, *size);
+	*body = fitting ? fitting : out;
 	return 0;
 }
 
