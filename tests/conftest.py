@@ -33,6 +33,7 @@ def pytest_addoption(parser):
     parser.addoption("--venv", default="build/venv", help="where packages of PyPI are installed")
     parser.addoption("--node", default="build/tools/express/node_modules", help="where packages of npm are installed")
     parser.addoption("--netlify", default="build/tools/netlify/node_modules", help="where Netlify's engine is installed")
+    parser.addoption("--sites", default="build/tools", help="where the sites of next and sveltekit are built")
     parser.addoption("--h2spec", default="build/tools/h2spec", help="where that program is")
     parser.addoption("--make", default="", help="TARGET,...: of GNUmakefile, to be made beside the tests")
     parser.addoption("--plain", default="build", help="the build that figures are taken of")
@@ -185,6 +186,11 @@ def node(request):
 @pytest.fixture(scope="session")
 def netlify(request):
     return TOP / request.config.getoption("--netlify")
+
+
+@pytest.fixture(scope="session")
+def sites(request):
+    return TOP / request.config.getoption("--sites")
 
 
 @pytest.fixture(scope="session")

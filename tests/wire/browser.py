@@ -86,11 +86,21 @@ class Browser:
         self.call("Page.navigate", url=url)
         self._until_loaded(before)
 
+    def reload(self):
+        """As the button does: the page is asked for again, other files only if they are not fresh."""
+        before = self.loaded
+        self.call("Page.reload")
+        self._until_loaded(before)
+
     def run(self, expression):
         """Returns the value of a script; waits for a promise."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
+
+    def wait(self, expression):
+        """Waits until a script's value is true."""
+        self.run(f"new Promise(done => {{ const look = () => ({expression}) ? done() : setTimeout(look, 10); look(); }})")
 
     def follow(self, selector):
         """Clicks on a link."""
