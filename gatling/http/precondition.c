@@ -43,6 +43,12 @@ static bool parse_date(struct slice field, const struct validators *v, time_t *d
 	return slice_equal(field, v->date) || date_parse(field, date);
 }
 
+/* Returns whether field is the date of the representation, and a strong validator. */
+static bool is_exact_date(struct slice field, const struct validators *v) {
+	time_t date;
+	return parse_date(field, v, &date) && date == v->last_modified && date < time(NULL);
+}
+
 int precondition_status(const struct request *r, const struct validators *v) {
 	enum {
 		CONDITIONS = 1U << FIELD_IF_MATCH | 1U << FIELD_IF_UNMODIFIED_SINCE | 1U << FIELD_IF_NONE_MATCH |
@@ -64,11 +70,9 @@ int precondition_status(const struct request *r, const struct validators *v) {
 }
 
 bool precondition_range(const struct request *r, const struct validators *v) {
-	struct slice field = request_field(r, FIELD_IF_RANGE);
-	if (!field.at) return true;
-	/* A date is not strong enough (section 8.8.2.2): files change within a second, and tools set the dates of many.
-	 * Clients that have the date have the entity-tag, too. */
-	return v->etag.at && slice_equal(field, v->etag);
+	if (!request_has(r, FIELD_IF_RANGE)) return true;
+	struct slice field = only_field(r, FIELD_IF_RANGE);
+	return (v->etag.at && slice_equal(field, v->etag)) || is_exact_date(field, v);
 }
 
 bool precondition_wants_etag(const struct request *r) {

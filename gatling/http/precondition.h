@@ -10,14 +10,18 @@
 struct validators {
 	struct slice etag; /* a strong entity-tag with its quotes; absent if unknown: then none matches */
 	time_t last_modified;
-	struct slice date; /* last_modified as an HTTP-date; absent if unknown: then conditions with dates are ignored */
+	/* last_modified as an HTTP-date; absent if that is not known to change with the representation: then conditions
+	 * with dates are ignored */
+	struct slice date;
 };
 
 /* Evaluates the preconditions of a GET or HEAD in the order of section 13.2.2 for a resource that exists.
  * Returns 0 to go on, or the status to answer: 304 or 412. */
 int precondition_status(const struct request *request, const struct validators *validators);
 
-/* Returns whether the Range field applies: there is no If-Range, or it matches (section 13.1.5). */
+/* Returns whether the Range field applies: there is no If-Range, or it matches (section 13.1.5). A date matches if it
+ * is exactly that of the representation, and before the current second, in which that may change again (section
+ * 8.8.2.2). */
 bool precondition_range(const struct request *request, const struct validators *validators);
 
 /* Returns whether the entity-tag is needed to evaluate the request's conditions. */

@@ -21,6 +21,7 @@
 enum {
 	READ_ATTEMPTS = 3,           /* to read a file into memory that changes meanwhile */
 	READ_UNSEEN_MAX = 16 * 1024, /* bytes read of a file of unknown size: most are smaller */
+	DATE_LEFT_OUT = 1 /* second: tools that leave times out set 0 (OSTree) or 1 (Nix, Guix) for each version */
 };
 
 void representation_retain(struct representation *file) { file->references++; }
@@ -237,12 +238,15 @@ static char *put_type(char *at, struct representation *f, const struct field_opt
 static char *put_validators(char *at, struct representation *f) {
 	time_t now = time(NULL), modified = f->version.modified.tv_sec;
 	/* no date in the future (RFC 9110, section 8.8.2.1), and none of a year that HTTP cannot write */
-	f->validators.last_modified = modified > now ? now : modified < 0 ? 0 : modified;
+	time_t said = modified > now ? now : modified < 0 ? 0 : modified;
 	at = text_copy(at, f->gzipped ? SLICE("Accept-Ranges: none\r\n") : SLICE("Accept-Ranges: bytes\r\n"));
 	if (f->validators.etag.at) at = field_line_put(at, SLICE("ETag"), f->validators.etag);
 	at = text_copy(at, SLICE("Last-Modified: "));
-	f->validators.date = (struct slice){.at = at, .length = DATE_LENGTH};
-	at += date_format(at, f->validators.last_modified);
+	if (said == modified && modified > DATE_LEFT_OUT) {
+		f->validators.last_modified = modified;
+		f->validators.date = (struct slice){.at = at, .length = DATE_LENGTH};
+	}
+	at += date_format(at, said);
 	return text_copy(at, SLICE("\r\n"));
 }
 
@@ -278,14 +282,15 @@ static struct slice type_lines(const struct representation *f) {
 
 /* Copies the fields to memory of their own, with room for the block behind them. Returns 0 or ENOMEM. */
 static int keep_text(struct representation *f, const char *text) {
-	const size_t date = (size_t)(f->validators.date.at - text), type = (uintptr_t)f->type.at - (uintptr_t)text;
+	const size_t date = f->validators.date.at ? (size_t)(f->validators.date.at - text) : 0;
+	const size_t type = (uintptr_t)f->type.at - (uintptr_t)text;
 	const bool has_type = type < f->fields.length; /* else it is static */
 	f->text_size = f->fields.length + HPACK_BOUND(f->fields.length);
 	char *kept = malloc(f->text_size);
 	f->fields.at = kept;
 	if (!kept) return ENOMEM;
 	memcpy(kept, text, f->fields.length);
-	f->validators.date.at = kept + date;
+	if (date) f->validators.date.at = kept + date;
 	if (has_type) f->type.at = kept + type;
 	return 0;
 }

@@ -157,14 +157,51 @@ static void if_range_wants_an_exact_validator(void **state) {
 		{"If-Range: \"abc\"\r\n", true},
 		{"If-Range: W/\"abc\"\r\n", false},
 		{"If-Range: \"x\"\r\n", false},
-		{"If-Range: " SAME "\r\n", false}, /* a date is never strong */
+		{"If-Range: " SAME "\r\n", true},
+		{"If-Range: Sunday, 06-Nov-94 08:49:37 GMT\r\n", true},
 		{"If-Range: " LATER "\r\n", false},
 		{"If-Range: " EARLIER "\r\n", false},
+		{"If-Range: " SAME "\r\nIf-Range: " SAME "\r\n", false},
+		{"If-Range: \"abc\"\r\nIf-Range: " EARLIER "\r\n", false},
 		{"If-Range: x\r\n", false},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		assert_int_equal(status(cases[i].fields), 0);
 		if (precondition_range(&q, &v) != cases[i].counts) fail_msg("%s", cases[i].fields);
+	}
+}
+
+static void a_date_of_the_present_second_is_not_strong(void **state) {
+	(void)state;
+	char date[DATE_LENGTH + 1], fields[100];
+	time_t now;
+	bool counts, counted;
+	do {
+		now = time(NULL);
+		for (int ago = 0; ago < 2; ago++) {
+			(void)date_format(date, now - ago);
+			snprintf(fields, sizeof fields, "If-Range: %s\r\n", date);
+			(void)status(fields);
+			v = (struct validators){.last_modified = now - ago, .date = slice_of(date)};
+			counts = precondition_range(&q, &v);
+			if (!ago) counted = counts;
+		}
+	} while (time(NULL) != now);
+	assert_false(counted);
+	assert_true(counts);
+}
+
+static void without_a_date_of_its_own_conditions_with_dates_are_ignored(void **state) {
+	(void)state;
+	static const char *const fields[] = {"If-Modified-Since: " LATER, "If-Unmodified-Since: " EARLIER};
+	char text[200];
+	for (size_t i = 0; i < COUNT(fields); i++) {
+		snprintf(text, sizeof text, "%s\r\nIf-Range: Thu, 01 Jan 1970 00:00:00 GMT\r\n", fields[i]);
+		(void)status(text);
+		v.date = (struct slice){0};
+		v.last_modified = 0;
+		assert_int_equal(precondition_status(&q, &v), 0);
+		assert_false(precondition_range(&q, &v));
 	}
 }
 
@@ -201,6 +238,8 @@ int main(void) {
 		cmocka_unit_test(a_set_beyond_the_limit_is_ignored),
 		cmocka_unit_test(preconditions_and_their_precedence),
 		cmocka_unit_test(if_range_wants_an_exact_validator),
+		cmocka_unit_test(a_date_of_the_present_second_is_not_strong),
+		cmocka_unit_test(without_a_date_of_its_own_conditions_with_dates_are_ignored),
 		cmocka_unit_test(dates_are_read_in_three_forms_and_written_in_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
-"""HTTPS and HTTP/2 with programs that people use: testssl.sh, an ACME client, h2load, a browser."""
+"""The server with programs that people use: testssl.sh, an ACME client, h2load, a browser, apt, curl."""
 
 import json
 import os
+import random
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -127,3 +129,49 @@ def test_a_browser_loads_a_page_with_100_images(first_build, flags, protocol):
         assert sum("200" in line for line in server.lines) >= 101
 
 
+
+# --- downloads that are continued ---
+
+APT = Path("/usr/lib/apt/methods/http")  # what apt downloads with: it says in lines what it does
+
+
+@pytest.fixture
+def package():
+    """A file of which the first answer has only the date, and a client's directory with its first half."""
+    content = random.Random(2).randbytes(6_000_000)
+    root, there = Root({"package.deb": content}), Root({"package.deb": content[:3_000_000]})
+    for place in (root, there):
+        os.utime(place.path / "package.deb", (1_500_000_000,) * 2)
+    yield root, there.path / "package.deb", content
+    root.remove()
+    there.remove()
+
+
+@pytest.mark.skipif(not APT.exists(), reason="apt is not installed")
+def test_apt_continues_a_package(first_build, package):
+    root, part, content = package
+    asked = "601 Configuration\nConfig-Item: APT::Sandbox::User=root\nConfig-Item: Acquire::http::Proxy=DIRECT\n\n600 URI Acquire\nURI: {}\nFilename: {}\n\n"
+    with Server(first_build, root, "-j", "1") as server:
+        with subprocess.Popen([APT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={"PATH": "/usr/bin:/bin"}) as apt:
+            apt.stdin.write(asked.format(server.url("/package.deb"), part))
+            apt.stdin.flush()
+            said = []
+            for line in apt.stdout:
+                said.append(line)
+                if line[:3] in ("201", "400", "401"):  # done, or failed
+                    apt.stdin.close()
+    assert "201 URI Done\n" in said and "Resume-Point: 3000000\n" in said, "".join(said)
+    assert part.read_bytes() == content
+
+
+def test_curl_continues_a_download_by_its_date(first_build, package):
+    root, part, content = package
+    with Server(first_build, root, "-j", "1") as server:
+        for date, status, sent in (("Fri, 14 Jul 2017 02:40:00 GMT", 206, 3_000_000), ("Fri, 14 Jul 2017 02:40:01 GMT", 200, 6_000_000)):
+            target = part.with_name(str(status))
+            arguments = ["-r", "3000000-", "-H", "If-Range: " + date, "-o", target, "-w", "%{http_code} %{size_download}"]
+            said = subprocess.run(["curl", "-sf", *arguments, server.url("/package.deb")], capture_output=True, text=True, timeout=60, check=True)
+            assert said.stdout == f"{status} {sent}"
+            assert target.read_bytes() == content[-sent:]
+        subprocess.run(["curl", "-sf", "-C", "-", "-H", "If-Range: Fri, 14 Jul 2017 02:40:00 GMT", "-o", part, server.url("/package.deb")], timeout=60, check=True)
+    assert part.read_bytes() == content

@@ -10,7 +10,26 @@ static const struct slice index_name = SLICE("index.html"), page_suffix = SLICE(
 
 enum { PAGE_SUFFIX = 5 };
 
-static void answer_file(struct decision *d) {
+/* Returns the best coding of those that exist or can be generated, or -1 if the client accepts none. */
+static int best_coding(const struct request *q, const struct resource *r) {
+	const unsigned all = r->available | r->producible;
+	if (all == 1U << CODING_IDENTITY) return CODING_IDENTITY;
+	struct coding_weights weights = coding_weights(q);
+	return coding_choose(&weights, all);
+}
+
+/* Returns whether Range applies. All codings of a file have the same date, and a client may have begun with another
+ * one, since that was not generated yet, or is new: then the date is not strong (RFC 9110, section 8.8.1). */
+static bool range_applies(const struct request *q, const struct resource *resource, const struct representation *f) {
+	if (!request_has(q, FIELD_IF_RANGE)) return true;
+	struct validators v = f->validators;
+	const bool alone = (resource->available | resource->producible) == 1U << f->coding;
+	const bool unambiguous = f->coding == CODING_IDENTITY && best_coding(q, resource) == CODING_IDENTITY;
+	if (!alone && !unambiguous) v.date = (struct slice){0};
+	return precondition_range(q, &v);
+}
+
+static void answer_file(struct decision *d, const struct resource *resource) {
 	const struct request *q = d->request;
 	struct response *r = d->response;
 	const struct validators *v = &r->representation->validators;
@@ -27,7 +46,8 @@ static void answer_file(struct decision *d) {
 		return;
 	}
 	struct slice field = request_field(q, FIELD_RANGE);
-	if (!field.at || q->method != METHOD_GET || r->representation->gzipped || !precondition_range(q, v)) return;
+	if (!field.at || q->method != METHOD_GET || r->representation->gzipped) return;
+	if (!range_applies(q, resource, r->representation)) return;
 	int ranges = range_parse(field, r->representation->size, r->range);
 	if (ranges == 0) return;
 	r->status = ranges > 0 ? 206 : 416;
@@ -42,14 +62,6 @@ static bool wait_for_etag(struct decision *d, struct resource *resource, enum co
 	if (!job || !d->arrival->patient) return false;
 	decision_wait(d, job);
 	return true;
-}
-
-/* Returns the best coding of those that exist or can be generated, or -1 if the client accepts none. */
-static int best_coding(const struct request *q, const struct resource *r) {
-	const unsigned all = r->available | r->producible;
-	if (all == 1U << CODING_IDENTITY) return CODING_IDENTITY;
-	struct coding_weights weights = coding_weights(q);
-	return coding_choose(&weights, all);
 }
 
 /* Returns the best representation, or NULL if the request waits, or was answered with an error. */
@@ -165,7 +177,7 @@ static int answer_found(struct decision *d, const char *end, int status) {
 	r->representation = file;
 	r->status = status;
 	r->lines = d->filled;
-	if (status == 200) answer_file(d);
+	if (status == 200) answer_file(d, resource);
 	if (d->lookup.error) return 0; /* the error page may have replaced it in the cache */
 	send_copy(d->context, d->request, d->arrival, resource, r);
 	remember(d, resource);
