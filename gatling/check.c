@@ -53,7 +53,6 @@ static struct {
 	const struct docroot *docroot;
 	struct basic_auth *auth;
 	enum vhosts vhosts;
-	bool chrooted;
 } walked;
 
 /* Returns whether a name in the root is that of the directory of a host. */
@@ -88,9 +87,9 @@ static void check_original(const char *path, const struct stat *st) {
 /* Reports a symbolic link whose target does not exist, unless the target is a URL. */
 static void check_link(const char *path) {
 	char target[PATH_MAX];
+	if (unserved_report_link(walked.docroot, path)) return;
 	if (docroot_readlink(walked.docroot, path, target, sizeof target) && !strstr(target, "://"))
-		notice(0, "%s: a symbolic link to %s, which does not exist%s", path, target,
-			   *target == '/' && walked.chrooted ? " in the chroot: the served directory is its root" : "");
+		notice(0, "%s: a symbolic link to %s, which does not exist", path, target);
 }
 
 /* Reports a symbolic link that a walk did not follow, if its target does not exist, if it is part of a loop, or if
@@ -98,9 +97,11 @@ static void check_link(const char *path) {
 static void check_unfollowed(const char *path) {
 	struct stat st;
 	if (docroot_stat(walked.docroot, path, &st) == 0) return;
-	if (errno == ENOENT) check_link(path);
-	else if (errno == ELOOP) notice(0, "%s: a symbolic link that leads to itself, or through too many others", path);
-	else if (errno == EXDEV) notice(0, "%s: a symbolic link that --symlinks inside does not follow", path);
+	const int error = errno;
+	if (error == ENOENT) check_link(path);
+	else if (error == ELOOP && unserved_report_link(walked.docroot, path)) return;
+	else if (error == ELOOP) notice(0, "%s: a symbolic link that leads to itself, or through too many others", path);
+	else if (error == EXDEV) notice(0, "%s: a symbolic link that --symlinks inside does not follow", path);
 }
 
 /* Returns whether an entry of the root whose name fits() is this directory, or a link to it. */
@@ -202,15 +203,15 @@ static int check_certificates(const struct options *o) {
 	return result;
 }
 
-/* Enters the chroot and becomes the user, to see the files as the server will. Returns 0, or -1 after printing an
- * error. */
-static int enter(const struct options *o) {
+/* Enters the chroot and becomes the user, to see the files as the server will. directory: room for the path of the
+ * root, which stays in use. Returns 0, or -1 after printing an error. */
+static int enter(const struct options *o, struct docroot *docroot, char *directory) {
 	struct account account;
 	if (geteuid() != 0) return 0;
 	const char *unknown = o->user ? account_find(o->user, &account) : NULL;
 	if (unknown) return notice_cannot("become user", o->user, unknown);
+	docroot->outside = getcwd(directory, PATH_MAX);
 	if (account_chroot() == -1) return notice_cannot("chroot to", o->root, strerror(errno));
-	walked.chrooted = true;
 	const char *wrong = o->user ? account_become(&account) : NULL;
 	return wrong ? notice_cannot("become user", o->user, wrong) : 0;
 }
@@ -218,13 +219,14 @@ static int enter(const struct options *o) {
 int check(const struct options *o) {
 	struct docroot docroot = {.root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 							  .symlinks_inside = o->site.symlinks_inside};
+	char directory[PATH_MAX];
 	notice_check();
 	int result = docroot.root == -1 ? -1 : check_certificates(o);
 	if (docroot.root == -1 || fchdir(docroot.root) == -1) {
 		(void)notice_cannot("check", o->root, strerror(errno));
 		return 1;
 	}
-	if (enter(o) == -1) return 1;
+	if (enter(o, &docroot, directory) == -1) return 1;
 	struct basic_auth *auth = basic_auth_new(&docroot, NULL, NULL);
 	if (check_sites(o, &docroot, auth) == -1 || check_files(o, &docroot, auth) == -1) result = -1;
 	basic_auth_free(auth);

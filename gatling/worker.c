@@ -112,6 +112,7 @@ static int start(struct worker *w) {
 	if (w->upstreams_max) w->context.http2.memory_max = BUDGET_PASSES;
 	w->context.site.challenges = w->challenges;
 	w->context.site.directory = w->directory;
+	if (w->directory[1] && docroot_is_chroot(&w->context.site.docroot)) w->context.site.docroot.outside = w->directory;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (w->acceptor.listener[i].secure && (w->options->https_redirect || w->options->acme.on))
 			w->context.site.https_port = w->acceptor.listener[i].port;

@@ -23,6 +23,11 @@ bool docroot_error_is_temporary(int error) {
 	}
 }
 
+bool docroot_is_chroot(const struct docroot *d) {
+	struct stat top, root;
+	return stat("/", &top) == 0 && fstat(d->root, &root) == 0 && top.st_dev == root.st_dev && top.st_ino == root.st_ino;
+}
+
 /* Returns flags with those that every open(2) here has. With O_PATH, openat2(2) rejects most of them. */
 static int with_flags(int flags) {
 	return flags & PLATFORM_PATH ? flags | O_CLOEXEC : flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

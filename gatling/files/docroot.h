@@ -12,7 +12,11 @@
 struct docroot {
 	int root;             /* descriptor of a directory */
 	bool symlinks_inside; /* symlinks that lead out of it are refused with EXDEV */
+	const char *outside;  /* its path outside of the chroot(2) to it, see docroot_is_chroot(); NULL: there is none */
 };
+
+/* Returns whether the process sees nothing but the docroot, after a chroot(2) to it. false: not, or it is unknown. */
+bool docroot_is_chroot(const struct docroot *docroot);
 
 /* Returns whether an operation that failed with this errno may soon succeed, so that its failure must not be
  * remembered. */

@@ -411,6 +411,11 @@ bool names_told_of(struct names *n, struct slice path, const struct names_told *
 	return false;
 }
 
+bool names_entered(struct names *n, struct slice directory) {
+	const struct directory *d = n ? find(n, directory, hash_octets(1, directory)) : NULL;
+	return d && d->looked_ns == n->now_ns;
+}
+
 int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {
 	if (!names_lack(n, slice_of(path))) return docroot_stat(docroot, path, st);
 	errno = ENOENT;

@@ -80,6 +80,10 @@ struct names_told names_tell(struct names *names, struct slice path);
 bool names_told_of(struct names *names, struct slice path, const struct names_told *told,
 				   const struct file_version *file);
 
+/* Called after names_lack() has returned true for a file: returns whether the directory that it would be in exists.
+ * false: it does not, or that is unknown. */
+bool names_entered(struct names *names, struct slice directory);
+
 /* Does what docroot_stat() does, but fails with ENOENT at once if there is certainly no file. */
 int names_stat(struct names *names, const struct docroot *docroot, const char *path, struct stat *st);
 

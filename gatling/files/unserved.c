@@ -138,6 +138,43 @@ void unserved_report(const struct docroot *docroot, const char *path) {
 	if (new) count(&reports, readable ? "not served" : "not readable by everyone");
 }
 
+/* Returns whether the target of the symlink at path, taken literally, leads out of the root. */
+static bool leads_out(const char *path, const char *target) {
+	int depth = 0;
+	if (*target == '/') return true;
+	for (const char *slash = path; (slash = strchr(slash, '/')); slash++) depth++;
+	for (const char *name = target; name && depth >= 0; name = strchr(name, '/')) {
+		while (*name == '/') name++;
+		const struct slice rest = slice_of(name), first = slice_first(rest, slice_until(rest, '/'));
+		if (slice_equal(first, SLICE(".."))) depth--;
+		else if (first.length && !slice_equal(first, SLICE("."))) depth++;
+	}
+	return depth < 0;
+}
+
+bool unserved_report_link(const struct docroot *docroot, const char *path) {
+	static atomic_uint reports;
+	char target[PATH_MAX];
+	struct stat st;
+	if (!docroot->outside || !may_report(&reports)) return false;
+	if (!docroot_readlink(docroot, path, target, sizeof target) || strstr(target, "://")) return false;
+	if (docroot_stat(docroot, path, &st) == 0 || (errno != ENOENT && errno != ELOOP)) return false;
+	if (!leads_out(path, target)) return false; /* to ".." in the root it may lead to itself */
+	const size_t length = strlen(docroot->outside);
+	const bool below = strncmp(target, docroot->outside, length) == 0 && target[length] == '/';
+	const bool new =
+		below ? notice(0,
+					   "%s: a symbolic link to %s, which the server, started by root, cannot see: to it the served "
+					   "directory is /, so make the link relative (ln -sr)",
+					   path, target)
+			  : notice(0,
+					   "%s: a symbolic link to %s, which the server, started by root, cannot see: mount that in the "
+					   "served directory (mount --bind), or start gatling as another user",
+					   path, target);
+	if (new) count(&reports, "links out of the served directory");
+	return true;
+}
+
 void unserved_report_outdated(const char *path, const char *original, const struct file_version *original_version) {
 	static atomic_uint reports;
 	uint64_t state = (uint64_t)original_version->modified.tv_sec;

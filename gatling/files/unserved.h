@@ -15,6 +15,10 @@ enum {
  * private key that cannot be found. Does not report other files of private keys, which are not meant to be read. */
 void unserved_report(const struct docroot *docroot, const char *path);
 
+/* Reports a symbolic link at path that leads out of the chroot(2) in which the server is. Returns whether there is one,
+ * reported or not. false: it leads elsewhere, or that is unknown. */
+bool unserved_report_link(const struct docroot *docroot, const char *path);
+
 /* Reports that the file at path, a precompressed copy of the original, is not sent because the original is newer. */
 void unserved_report_outdated(const char *path, const char *original, const struct file_version *original_version);
 

@@ -12,6 +12,7 @@
 #include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
+#include "gatling/files/unserved.h"
 #include "gatling/base/workspace.h"
 #include "gatling/http/coding.h"
 #include "gatling/site/rules/text_file.h"
@@ -334,7 +335,10 @@ static int look_at_directory(const struct sites *s, struct slice prefix, bool at
 	*text_copy(path, slice_first(prefix, prefix.length - 1)) = '\0';
 	if ((at_once ? docroot_stat_at_once : docroot_stat)(s->docroot, path, &st) == 0)
 		return S_ISDIR(st.st_mode) ? 0 : ENOENT;
-	return docroot_error_is_temporary(errno) ? errno : ENOENT;
+	if (docroot_error_is_temporary(errno)) return errno;
+	if (s->docroot->outside && !names_elsewhere(s->names) && !names_lack(s->names, slice_of(path)))
+		(void)unserved_report_link(s->docroot, path);
+	return ENOENT;
 }
 
 /* Writes the paths that are fetched for an authority, with a NUL between them, to text (FETCHED_MAX bytes). Fetching

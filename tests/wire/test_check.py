@@ -316,10 +316,18 @@ def test_it_sees_what_the_server_would_see(first_build):
     (root.path / "private").chmod(0o700)
     (root.path / "example.org").symlink_to(root.path / "www.example.org")
     (root.path / "elsewhere").symlink_to("https://example.org/")
+    (root.path / "media").symlink_to("../shared")
+    (root.path / "uploads").symlink_to("/var/nowhere")
+    (root.path / "dangling").symlink_to("a/../nowhere")
     command = [runnable(first_build), "--check", "-u", "nobody", "-E", root.path]
     done = without_hosts(subprocess.run(command, capture_output=True, text=True, timeout=20, check=False))
-    nowhere = f"example.org: a symbolic link to {root.path}/www.example.org, which does not exist in the chroot: the served directory is its root"
+    seen = "which the server, started by root, cannot see:"
+    mount = f"{seen} mount that in the served directory (mount --bind), or start gatling as another user"
+    nowhere = f"example.org: a symbolic link to {root.path}/www.example.org, {seen} to it the served directory is /, so make the link relative (ln -sr)"
     assert done.returncode == 1 and sorted(done.stdout.splitlines()) == [
         "a/.htaccess: this is no file that the user of the server may read, so access is denied",
+        "dangling: a symbolic link to a/../nowhere, which does not exist",
         nowhere,
-        "private: mode 0700, the server may not enter it: chmod o+x"]  # fmt: skip
+        f"media: a symbolic link to ../shared, {mount}",
+        "private: mode 0700, the server may not enter it: chmod o+x",
+        f"uploads: a symbolic link to /var/nowhere, {mount}"]  # fmt: skip

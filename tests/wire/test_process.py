@@ -196,6 +196,37 @@ def test_started_as_root_it_is_locked_in_and_can_become_somebody_else(build, roo
     outside.remove()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
+def test_a_link_out_of_the_chroot_is_said_once_with_the_remedy(build, root):
+    outside = Root({"x.txt": b"outside", "d/x.txt": b"outside"})
+    root.write("in/x.txt", b"in")
+    root.write("app/index.html", b"app")
+    root.write("app/_redirects", b"/* /index.html 200\n")
+    links = {"file.txt": outside.path / "x.txt", "uploads": outside.path / "d", "relative": f"../{outside.path.name}/d", "itself": "../itself",
+             "own": root.path / "in", "app/media": outside.path / "d", "www.example.org": outside.path, "good": "in", "dangling": "in/nothing",
+             "far": "https://example.org/"}  # fmt: skip
+    for name, target in links.items():
+        (root.path / name).symlink_to(target)
+    paths = ["/file.txt", "/uploads/x.txt", "/uploads/deep/x.txt", "/relative/x.txt", "/itself/d/x.txt", "/own/x.txt", "/app/media/x.txt", "/dangling",
+             "/good/missing", "/in/missing", "/missing/x.txt", "/far/x", "/x/" * 60, "/uploads" + "/d" * 60]  # fmt: skip
+    with Server(build, root, "-j", "2", as_root=True) as server:
+        for _ in range(3):
+            assert [server.get(path).status for path in paths] == [403 if "itself" in path else 404 for path in paths]
+            assert server.get("/good/x.txt").body == b"in"
+            server.get("/", host="www.example.org")
+        lines = eventually(lambda: len(found := [line.strip() for line in server.errors if "symbolic link" in line]) >= 7 and found)
+    seen = "which the server, started by root, cannot see:"
+    remedy = f"{seen} mount that in the served directory (mount --bind), or start gatling as another user"
+    relative = f"{seen} to it the served directory is /, so make the link relative (ln -sr)"
+    told = {name: f"gatling: {name}: a symbolic link to {links[name]}, {relative if name == 'own' else remedy}" for name in links}
+    assert sorted(lines) == sorted(told[name] for name in ("file.txt", "uploads", "relative", "itself", "own", "app/media", "www.example.org"))
+    with Server(build, root, "-j", "1") as server:  # not in a chroot: they are served
+        assert server.get("/file.txt").body == server.get("/uploads/x.txt").body == b"outside"
+        assert server.get("/dangling").status == 404
+        assert not [line for line in server.errors if "symbolic link" in line]
+    outside.remove()
+
+
 def test_each_worker_answers(build, files):
     with Server(build, files, "-j", "2", "-n") as server:
         before = {t: cpu(server, t) for t in server.thread_ids()}

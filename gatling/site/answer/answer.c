@@ -25,6 +25,7 @@ static bool find_headers(struct decision *d) {
 static void answer_path(struct decision *d) {
 	int error = answer_file_or_page(d, 200);
 	if (!error) return;
+	if (response_status_of(error) == 404) answer_report_link(d);
 	if (!decision_admitted_without_file(d)) return;
 	if (error == EISDIR && !decision_names_directory(d)) {
 		d->local[d->length++] = '/';

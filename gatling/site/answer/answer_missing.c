@@ -5,6 +5,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
+#include "gatling/files/unserved.h"
 #include "gatling/http/path.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
@@ -117,13 +118,33 @@ static bool follow_link(struct decision *d) {
 	char target[TARGET_MAX], *at = decision_location();
 	if (names_lack(d->context->names, slice_of(d->path))) return false;
 	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) return answer_unknown(d, errno);
-	if (!strstr(target, "://")) return false;
+	if (!strstr(target, "://")) {
+		(void)unserved_report_link(&d->context->docroot, d->path);
+		return false;
+	}
 	for (const char *c = target; *c; c++) { /* visible ASCII stays as it is, the rest is encoded */
 		if (*c > ' ' && *c < 127) *at++ = *c;
 		else at += path_encode((struct slice){.at = c, .length = 1}, at);
 	}
 	redirect(d, 301, at);
 	return true;
+}
+
+void answer_report_link(const struct decision *d) {
+	struct names *names = d->context->names;
+	if (!d->context->docroot.outside || names_elsewhere(names)) return;
+	size_t n = names_reach(names, slice_of(d->path));
+	while (n && d->path[n - 1] != '/') n--;
+	for (; n; n--) {
+		if (d->path[n - 1] != '/') continue;
+		const struct slice directory = {.at = d->path, .length = n - 1};
+		if (names_lack(names, directory)) continue;
+		if (names_entered(names, directory)) return;
+		d->path[n - 1] = '\0';
+		const bool leads_out = unserved_report_link(&d->context->docroot, d->path);
+		d->path[n - 1] = '/';
+		if (leads_out) return;
+	}
 }
 
 void answer_missing(struct decision *d) {

@@ -104,6 +104,11 @@ void answer_redirect(struct decision *d, struct slice path);
 /* Redirects a request over plain HTTP to HTTPS. */
 void answer_https_redirect(struct decision *d);
 
+/* Reports a symbolic link to a directory, on the way to a missing file, that leads out of the chroot(2) in which the
+ * server is. Where the names of directories are known no system call is made, unless there is a link that leads
+ * nowhere. */
+void answer_report_link(const struct decision *d);
+
 /* Answers a request for which there is no file. */
 void answer_missing(struct decision *d);
 
