@@ -39,8 +39,8 @@ PARTS = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+|%[0-7][0-9A-Fa-f]|\d+\.\d+\.\d+
 class Words:
     """Replaces the words of one file."""
 
-    def __init__(self):
-        self.words, self.numbers = {}, {}
+    def __init__(self, file):
+        self.file, self.words, self.numbers = file, {}, {}
         self.new = ("".join(parts) for count in (2, 3) for parts in itertools.product(SYLLABLES, repeat=count))
 
     def word(self, word):
@@ -78,14 +78,14 @@ class Words:
         return re.sub(r"[^\s;,=()\"'<>]+", one, text)
 
     def url(self, text):
-        """Returns a URL, path or anything else with its words replaced. A host gets one more label, test."""
+        """Returns a URL, path or anything else with its words replaced. A host ends with the number of the file."""
         found = re.match(r"((?:\w+:)?//)([^/?#\s]*)", text)
         if not found:
             return self.path(text)
         host, colon, port = found[2].partition(":")
         host = self.text(host, {"www"})
         if "." in host and not host[-1].isdigit():
-            host += ".test"
+            host += f".n{self.file}"
         return found[1] + host.lower() + colon + port + self.path(text[found.end() :])
 
     def path(self, text):
@@ -135,7 +135,7 @@ def main():
     for number, name in enumerate(sorted(sys.argv[1:])):
         text = Path(name).read_text(encoding="utf-8").removeprefix("\ufeff")
         kind, replace = ("_headers", headers) if "_headers" in name else ("_redirects", redirects)
-        output.append(f"=== {number}{kind}\n{replace(text, Words())}")
+        output.append(f"=== {number}{kind}\n{replace(text, Words(number))}")
     sys.stdout.buffer.write(gzip.compress("".join(output).encode(), 9, mtime=0))
 
 

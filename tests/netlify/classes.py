@@ -13,8 +13,8 @@ import rule_lines
 class Difference:
     site: object
     probe: object
-    # ("redirect", status, location), ("file", status, path), ("none", status), ("upstream", URL), or what only one of
-    # them sends: ("fields", (name, value)...)
+    # ("redirect", status, location), ("file", status, path), ("none", status), ("upstream", path or URL), or what only
+    # one of them sends: ("fields", (name, value)...)
     expected: tuple
     got: tuple
     match: dict | None  # what Netlify's engine found
@@ -103,12 +103,29 @@ def _(difference):
 
 @allowed("splat", "A redirect with a * is skipped for the path that it leads to; at Netlify it ends the search for all paths that begin as its target does.")
 def _(difference):
-    for rule in difference.site.rules:
+    def ends(rule):
         scheme, _, target = rule_lines.split(rule.to)
-        begins = f"{difference.probe.path}/".startswith(target.partition(":")[0])
-        if rule.path.endswith("*") and not scheme and begins and rule.status != 200 and (not difference.match or difference.got[1] == rule.status):
-            return True
-    return False
+        begin = target.partition("/:splat")[0]
+        return "*" in rule.path and not scheme and begin and difference.probe.path.startswith(begin) and rule.status != 200
+
+    return not difference.match and any(ends(rule) and rule.may_match(difference.probe.path) for rule in difference.site.rules)
+
+
+@allowed("end", "What a * before a slash at the end of a pattern matches ends without a slash, so that the target has one there, not two.")
+def _(difference):
+    return difference.match and "*" in difference.match.get("from", "") and difference.got == tuple(
+        part.replace("//", "/") if at and isinstance(part, str) else part for at, part in enumerate(difference.expected)
+    )
+
+
+@allowed("script", "Scripts, such as those of PHP, are not sent (403) if --upstream is given.")
+def _(difference):
+    return difference.expected[:2] == ("file", 200) and difference.expected[2].endswith(".php") and difference.got == ("none", 403)
+
+
+@allowed("empty", "A pattern with an empty segment is refused and reported: two slashes in a path are one.")
+def _(difference):
+    return difference.match and "//" in difference.match.get("from", "")
 
 
 @allowed("expression", "A pattern that looks like a regular expression is refused and reported, where Netlify compares its characters.")
@@ -118,7 +135,7 @@ def _(difference):
 
 @allowed("upstream", "Requests are passed on only to addresses that --upstream allows, and not over HTTPS; without it such a rule is ignored.")
 def _(difference):
-    return difference.expected[0] == "upstream"
+    return difference.expected[0] == "upstream" and "://" in difference.expected[1]
 
 
 @allowed("comment", "A # after a pattern of _headers begins a comment, where Cloudflare takes it for part of the path.")

@@ -1,19 +1,23 @@
-"""Compares the server with Netlify's engine on files _redirects, and with Cloudflare's asset server on _headers:
+"""Compares the server with Netlify's engine on files _redirects, and with Cloudflare's asset server on _headers and pages:
 
     python3 tests/netlify/compare.py [--build DIR] [--node NODE_MODULES] [--seed N] [--show N] [FILE...]
 
-FILEs are called something that ends with _redirects or _headers; without any, those that the tests have are compared,
-which are real ones with other words (anonymise.py), and as many that are made up."""
+FILEs are called something with _redirects or _headers; without any, those that the tests have are compared, which are
+real ones with other words (anonymise.py), and others that are made up. Real rules that pass requests on lead to an
+upstream of this program instead."""
 
 import argparse
 import collections
 import dataclasses
+import contextlib
 import gzip
+import http.server
 import json
 import random
 import re
 import subprocess
 import sys
+import threading
 import urllib.parse
 from pathlib import Path
 
@@ -23,6 +27,7 @@ sys.path[:0] = [str(TOP / "tests/wire"), str(HERE)]
 
 # pylint: disable=wrong-import-position
 import classes  # noqa: E402
+import rule_lines  # noqa: E402
 import sites as made  # noqa: E402
 from gatling import Connection, Root, Server, certificate, trusting  # noqa: E402
 from invented import Generator  # noqa: E402
@@ -30,7 +35,7 @@ from invented import Generator  # noqa: E402
 REAL = HERE / "real.gz"
 MADE_UP = 500  # files, for which there are ten requests each
 TOGETHER = 100  # requests that are sent at once
-MARK = b"file "
+MARK, PASSED = b"file ", b"passed "
 PLAIN = "plain-"
 
 
@@ -40,14 +45,40 @@ def real_files(path=REAL):
     return dict(zip(blocks[1::2], blocks[2::2], strict=True))
 
 
-def sites_for(texts):
-    """Returns the sites for files by name."""
+class Upstream(http.server.BaseHTTPRequestHandler):
+    """Says what it has been asked for."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and content leave together
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        content = PASSED + self.path.encode("latin-1")
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def upstream():
+    """Runs an upstream, and returns its address."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def sites_for(texts, address):
+    """Returns the sites for files by name. address: of an upstream."""
     sites = []
     for number, (name, text) in enumerate(texts.items()):
-        if name.endswith("_headers"):
+        if "_headers" in name:
             sites.append(made.header_site(f"{number}", text))
         else:
-            sites += made.redirect_sites(f"{number}", text)
+            sites += made.redirect_sites(f"{number}", rule_lines.led_to(text, address))
     return sites
 
 
@@ -110,12 +141,13 @@ def expected(site, probe, match):
     missing = ("file", 404, "/404.html") if "/404.html" in site.files else ("none", 404)
     if not match or not match.get("to") or (there and not match["force"]):
         return [("file", 200, there) if there else missing]
-    if match["status"] // 100 == 3:
+    if match["status"] // 100 == 3 or "://" in match["to"]:
         passed = {bool(rule.parameters) for rule in site.rules if (rule.host, rule.path.rstrip("/")) == (match["host"], match["from"].rstrip("/"))}
         queries = [query for query, parameters in ((probe.query, False), ("", True)) if parameters in passed or not passed]
-        return [("redirect", match["status"], canonical(with_query(match["to"], query))) for query in queries]
-    if "://" in match["to"]:
-        return [("upstream", match["to"])]
+        targets = [canonical(with_query(match["to"], query)) for query in queries]
+        if match["status"] // 100 == 3:
+            return [("redirect", match["status"], target) for target in targets]
+        return [("upstream", re.sub("^http://127.0.0.1:[0-9]+/?", "/", target)) for target in targets]
     found = page(site.files, urllib.parse.unquote(re.split("[?#]", match["to"])[0]))
     if found:
         return [("file", match["status"], found)]
@@ -170,6 +202,8 @@ def outcome(response):
         return ("redirect", response.status, canonical(response["Location"] or ""))
     if response.body.startswith(MARK):
         return ("file", response.status, response.body[len(MARK) :].decode())
+    if response.body.startswith(PASSED):
+        return ("upstream", canonical(response.body[len(PASSED) :].decode("latin-1")))
     return ("none", response.status)
 
 
@@ -190,7 +224,8 @@ def ask_gatling(server, sites):
 class Comparison:
     """All answers to the probes of some sites."""
 
-    def __init__(self, build, node, sites):
+    def __init__(self, build, node, sites, address):
+        self.address = address
         with_link = {}
         for site in sites:  # a host can be that of one site
             for host in site.hosts:
@@ -211,7 +246,8 @@ class Comparison:
         for site, _ in pairs:
             write(root.path, site)
         plain = [without_headers(root.path, site) for site, _ in pairs if site.headers is not None]
-        with Server(build, root, "-v", "-D", "--cert", cert, "--key", key, "--tls-port", "0") as server:
+        flags = ("-v", "-D", "--cert", cert, "--key", key, "--tls-port", "0", "--upstream", self.address)
+        with Server(build, root, *flags) as server:
             responses = ask_gatling(server, [site for site, _ in pairs] + plain)
         root.remove()
         for site, answers in pairs:
@@ -254,7 +290,7 @@ def check(build, texts):
     for number, (name, text) in enumerate(texts.items()):
         directory = Path(root.path, f"c{number}")
         directory.mkdir()
-        (directory / name[name.rindex("_") :]).write_text(text, newline="")
+        (directory / ("_headers" if "_headers" in name else "_redirects")).write_text(text, newline="")
         done = subprocess.run([build / "gatling", "--check", "-p", "0", "-c", directory], capture_output=True, text=True, check=False)
         lines = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"_(redirects|headers):\d+", line)]
         clean += not lines
@@ -279,7 +315,8 @@ def main():
     for mistake, count in mistakes.most_common():
         print(f"{count:7} {mistake}")
     count = arguments.made_up if arguments.made_up is not None else 0 if arguments.files else MADE_UP
-    compared = Comparison(arguments.build, arguments.node, sites_for(texts) + made_up(arguments.seed, count))
+    with upstream() as address:
+        compared = Comparison(arguments.build, arguments.node, sites_for(texts, address) + made_up(arguments.seed, count), address)
     found = compared.by_class()
     pages = {one.name for one in classes.CLASSES if one.pages}
     for what, names in (("rules decide otherwise", found.keys() - pages), ("another page is found", found.keys() & pages)):

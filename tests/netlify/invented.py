@@ -53,7 +53,7 @@ class Generator:
             words.append(f"{name}=:{name}" if captured else f"{name}=5")
             used = used + [name] if captured else used
         status = self.one("", "", "301", "302", "301!", "302!", "200", "200", "200!", "404", "404!", "303", "307", "308", "410", "401", "418", "500")
-        url = self.random.random() < 0.15 and status[:1] in ("", "3")
+        url = self.random.random() < 0.15 and status in ("", "200") or status[:1] == "3" and self.random.random() < 0.15
         target = self.target(used, splat)
         if self.random.random() < 0.03 and status.endswith("!"):
             words.append(status)

@@ -25,6 +25,14 @@ class Rule:
     def redirects(self):
         return self.status // 100 == 3
 
+    @property
+    def passes_on(self):
+        return not self.redirects and "://" in self.to
+
+    def may_match(self, path):
+        pattern = "".join(".*" if part == "*" else "[^/]+" if part[:1] == ":" else re.escape(part) for part in re.split(r"(\*|:[^/]+)", self.path.rstrip("/")))
+        return re.fullmatch(f"{pattern}/?", path) or re.fullmatch(pattern, f"{path}/")
+
 
 def split(url):
     """Returns scheme, host and path of a URL or path."""
@@ -61,3 +69,14 @@ def filled(pattern, values, splat):
     """Returns a pattern with its names and its splat replaced."""
     values = iter(values)
     return NAME.sub(lambda _: next(values), pattern).replace("*", splat)
+
+
+def led_to(text, address):
+    """Returns a _redirects whose rules that pass requests on lead to an address."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        for rule in read(line):
+            if rule.passes_on:
+                line = line.replace(rule.to, re.sub("^https?://[^/]*", f"http://{address}", rule.to), 1)
+        lines.append(line)
+    return "".join(lines)

@@ -135,7 +135,7 @@ def redirect_sites(name, text, most=None):
             in_way.add(paths[0])
         elif possible(f"{paths[0]}index.html"):
             in_way.add(f"{paths[0]}index.html")
-    probes = [probe for probe in dict.fromkeys(probes) if probe.path.startswith("/") and probe.path[1:2] != "/"]
+    probes = [probe for probe in dict.fromkeys(probes) if probe.path.startswith("/") and "//" not in probe.path]
     if most:
         probes = probes[:: max(1, len(probes) // most)]
     sites = []
