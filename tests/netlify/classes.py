@@ -95,10 +95,10 @@ def _(difference):
 
 @allowed("itself", "A redirect to the URL of the request is skipped, where Netlify sends it.")
 def _(difference):
-    scheme, host, path = rule_lines.split(difference.expected[2]) if difference.expected[0] == "redirect" else ("", "", None)
-    probe = difference.probe
+    match, probe = difference.match or {}, difference.probe
+    scheme, host, path = rule_lines.split(match.get("to", ""))
     same_place = not host or (host.lower() == (probe.host or difference.site.name) and scheme == probe.scheme)
-    return path is not None and same_place and urllib.parse.unquote(path) == probe.path
+    return match.get("status", 0) // 100 == 3 and same_place and urllib.parse.unquote(path) == probe.path
 
 
 @allowed("splat", "A redirect with a * is skipped for the path that it leads to; at Netlify it ends the search for all paths that begin as its target does.")
@@ -108,7 +108,19 @@ def _(difference):
         begin = target.partition("/:splat")[0]
         return "*" in rule.path and not scheme and begin and difference.probe.path.startswith(begin) and rule.status != 200
 
-    return not difference.match and any(ends(rule) and rule.may_match(difference.probe.path) for rule in difference.site.rules)
+    return not (difference.match or {}).get("to") and any(ends(rule) and rule.may_match(difference.probe.path) for rule in difference.site.rules)
+
+
+@allowed("refused", "A wrong rule with a !, other than a redirect, refuses its paths, since it may hide files; Netlify ignores it.")
+def _(difference):
+    wrong = [rule for rule in difference.site.rules if rule.forced and not rule.redirects and (not rule.to or rule.to.startswith("https:"))]
+    paths = (difference.probe.path, f"{difference.probe.path}index.html")
+    return difference.got in (("none", 503), ("none", 403)) and any(rule.may_match(path) for rule in wrong for path in paths)
+
+
+@allowed("target", "A rule without a target keeps the path, at Netlify only if its pattern has a *.")
+def _(difference):
+    return any(not rule.to and "*" not in rule.path and rule.may_match(difference.probe.path) for rule in difference.site.rules)
 
 
 @allowed("end", "What a * before a slash at the end of a pattern matches ends without a slash, so that the target has one there, not two.")
@@ -135,7 +147,8 @@ def _(difference):
 
 @allowed("upstream", "Requests are passed on only to addresses that --upstream allows, and not over HTTPS; without it such a rule is ignored.")
 def _(difference):
-    return difference.expected[0] == "upstream" and "://" in difference.expected[1]
+    match = difference.match or {}
+    return match.get("to", "").startswith("https://") and match["status"] // 100 != 3
 
 
 @allowed("comment", "A # after a pattern of _headers begins a comment, where Cloudflare takes it for part of the path.")

@@ -295,7 +295,8 @@ def check(build, texts):
         lines = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"_(redirects|headers):\d+", line)]
         clean += not lines
         for line in lines:
-            mistakes[re.sub("'[^']*'", "'...'", re.sub(r".*?_(redirects|headers):\d+:? *", "", line))] += 1
+            reason = re.sub(r".*?_(redirects|headers):\d+:? *", "", line)
+            mistakes[re.sub("'[^']*'|line \\d+", "...", re.sub("^'.*?': (?=[a-z'])", "", reason))] += 1
     root.remove()
     return clean, mistakes
 

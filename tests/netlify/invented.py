@@ -55,7 +55,7 @@ class Generator:
         status = self.one("", "", "301", "302", "301!", "302!", "200", "200", "200!", "404", "404!", "303", "307", "308", "410", "401", "418", "500")
         url = self.random.random() < 0.15 and status in ("", "200") or status[:1] == "3" and self.random.random() < 0.15
         target = self.target(used, splat)
-        if self.random.random() < 0.03 and status.endswith("!"):
+        if status.endswith("!") and self.random.random() < 0.15:
             words.append(status)
         else:
             words += [f"https://h.test{target}" if url else target] + ([status] if status else [])
