@@ -153,7 +153,21 @@ def _(difference):
 
 @allowed("comment", "A # after a pattern of _headers begins a comment, where Cloudflare takes it for part of the path.")
 def _(difference):
-    return difference.expected[0] == "fields" and re.search(r"(?m)^\s*/\S*\s+#", difference.site.headers)
+    return difference.expected[0] == "fields" and re.search(r"(?m)^\s*(https?:/)?/\S*\s+#", difference.site.headers)
+
+
+@allowed("order", "The lines of a pattern of _headers apply in their order, also those with !, which Cloudflare takes first.")
+def _(difference):
+    def undone(names):
+        return any(f"!{name}" in names[at:] for at, name in enumerate(names))
+
+    return difference.expected[0] == "fields" and any(undone(names) for _, names in rule_lines.header_blocks(difference.site.headers))
+
+
+@allowed("twice", "A pattern that is in _headers twice applies twice; Cloudflare takes the last one.")
+def _(difference):
+    patterns = [pattern for pattern, _ in rule_lines.header_blocks(difference.site.headers or "")]
+    return difference.expected[0] == "fields" and len(set(patterns)) < len(patterns)
 
 
 # Until the rules are decided as the manual will say, other differences are allowed. This list becomes empty, and goes.

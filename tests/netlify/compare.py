@@ -89,6 +89,8 @@ def made_up(seed, count=MADE_UP):
         sites += made.redirect_sites(f"m{number}", generator.rules(f"m{number}.test"), most=5)
         if number % 20 == 0:
             sites.append(made.page_site(f"m{number}", generator.random))
+        if number % 4 == 0:
+            sites.append(made.header_site(f"m{number}", generator.headers(f"m{number}.test")))
     return sites
 
 

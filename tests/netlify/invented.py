@@ -1,6 +1,8 @@
-"""Makes up files _redirects, with what real ones have, and what they nearly have."""
+"""Makes up files _redirects and _headers, with what real ones have, and what they nearly have."""
 
 WORDS = ("a", "b", "blog", "docs", "new", "old", "post-id", "v1.2", "x_y", "page.html", "en", "de")
+FIELDS = ("X-Frame-Options", "Cache-Control", "Referrer-Policy", "X-Own", "Link", "Content-Security-Policy", "x-robots-tag", "Content-Language")
+VALUES = ("DENY", "max-age=60", "a:b", "one, two", "no-store", "</a.css>; rel=preload", "default-src 'self'", ":splat", "to :id")
 NAMES = ("id", "post-id", "slug", "a", "year", "x_1")
 
 
@@ -70,3 +72,15 @@ class Generator:
         if self.random.random() < 0.3:
             lines.append(self.one("/* /index.html 200", "/* /404.html 404", "/* /other/:splat 302!"))
         return "".join(f"{line}\n" for line in lines).replace("{host}", host)
+
+    def headers(self, host):
+        lines = []
+        for _ in range(self.random.randint(1, 5)):
+            pattern, used = self.path(NAMES, self.random.random() < 0.6)
+            if self.random.random() < 0.1:
+                pattern = f"https://one.{host}{pattern}"
+            lines.append(pattern + self.one("", "", "", "", "", "", "  # why"))
+            for _ in range(self.random.randint(1, 3)):
+                field, colon = self.one(*FIELDS), self.one(": ", ":", ": ", " : ")
+                lines.append(f"  ! {field}" if self.random.random() < 0.15 else f"  {field}{colon}{self.one(*VALUES, *(f':{name}' for name in used))}")
+        return "".join(f"{line}\n" for line in lines)

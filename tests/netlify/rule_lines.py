@@ -60,9 +60,16 @@ def read(text):
     return rules
 
 
-def header_patterns(text):
-    """Returns the patterns of a _headers."""
-    return [line.split()[0] for line in text.splitlines() if re.match(r"\s*(/|https?://)", line)]
+def header_blocks(text):
+    """Returns the patterns of a _headers with the names of their fields, in lower case, in the order of the lines; an
+    entry for a field that is removed begins with "!"."""
+    blocks = []
+    for line in text.splitlines():
+        if re.match(r"\s*(/|https?://)", line):
+            blocks.append((line.split()[0], []))
+        elif blocks and (found := re.match(r"\s*(!?)\s*([\w-]+)", line)):
+            blocks[-1][1].append(found[1] + found[2].lower())
+    return blocks
 
 
 def filled(pattern, values, splat):

@@ -6,7 +6,7 @@ import itertools
 import re
 import urllib.parse
 
-from rule_lines import NAME, filled, header_patterns, read, split
+from rule_lines import NAME, filled, header_blocks, read, split
 
 MOST_RULES = 120  # of a file, for which there are requests
 SAFE = "!$&'()*+,;:@=/-._~"
@@ -148,7 +148,7 @@ def redirect_sites(name, text, most=None):
 def header_site(name, text):
     """Returns a site with the fields of a _headers, and files at the paths of its patterns."""
     files, probes, hosts = {"/index.html", "/other/page.html"}, [Probe("/"), Probe("/other/page.html")], set()
-    for pattern in header_patterns(text):
+    for pattern, _ in header_blocks(text):
         scheme, host, path = split(pattern)
         host = filled(host, itertools.repeat("any"), "any").lower()
         hosts |= {host} - {""}
