@@ -28,8 +28,9 @@ class Difference:
     def __str__(self):
         p = self.probe
         client = "".join(f" {name}: {value}" for name, value in (("Accept-Language", p.language), ("Cookie", p.cookie)) if value)
+        rule = self.match and [self.match.get(name) for name in ("host", "from", "to", "status", "force")]
         return (f"{self.site.name}: {p.scheme}://{p.host or '-'}{p.target}{'?' if p.query else ''}{p.query}{client}\n"
-                f"    expected {self.expected}, got {self.got}; rule {self.match and (self.match.get('host', ''), self.match.get('from'), self.match.get('to'), self.match.get('status'), self.match.get('force'))}")  # fmt: skip
+                f"    expected {self.expected}, got {self.got}; rule {rule}")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +72,8 @@ def _(difference):
 
 @allowed("moved", "Redirects to the address of a page are 301, Cloudflare's are 308.", pages=True)
 def _(difference):
-    return difference.site.redirects is None and difference.expected[:2] == ("redirect", 308) and difference.got == ("redirect", 301, difference.expected[2])
+    expected = difference.expected
+    return difference.site.redirects is None and expected[:2] == ("redirect", 308) and difference.got == ("redirect", 301, expected[2])
 
 
 @allowed("file", "Paths that end with .html or /index are those of files, where Cloudflare redirects to the address of the page.", pages=True)

@@ -126,8 +126,12 @@ def page(files, path):
 
 def canonical(url):
     """Returns a URL, written in one way."""
-    url = re.sub("%[0-9a-fA-F]{2}", lambda octet: octet[0].upper(), urllib.parse.quote(url, safe=made.SAFE + "%?#[]"))
-    return re.sub("%[0-9A-F]{2}", lambda octet: urllib.parse.unquote(octet[0]) if re.match("[\\w.~-]", urllib.parse.unquote_to_bytes(octet[0]).decode("latin-1"), re.ASCII) else octet[0], url)
+
+    def octet(found):
+        character = chr(int(found[1], 16))
+        return character if re.fullmatch("[A-Za-z0-9_.~-]", character) else found[0].upper()
+
+    return re.sub("%([0-9a-fA-F]{2})", octet, urllib.parse.quote(url, safe=made.SAFE + "%?#[]"))
 
 
 def with_query(target, query):
@@ -144,7 +148,8 @@ def expected(site, probe, match):
     if not match or not match.get("to") or (there and not match["force"]):
         return [("file", 200, there) if there else missing]
     if match["status"] // 100 == 3 or "://" in match["to"]:
-        passed = {bool(rule.parameters) for rule in site.rules if (rule.host, rule.path.rstrip("/")) == (match["host"], match["from"].rstrip("/"))}
+        place = match["host"], match["from"].rstrip("/")
+        passed = {bool(rule.parameters) for rule in site.rules if (rule.host, rule.path.rstrip("/")) == place}
         queries = [query for query, parameters in ((probe.query, False), ("", True)) if parameters in passed or not passed]
         targets = [canonical(with_query(match["to"], query)) for query in queries]
         if match["status"] // 100 == 3:

@@ -30,7 +30,9 @@ class Rule:
         return not self.redirects and "://" in self.to
 
     def may_match(self, path):
-        pattern = "".join(".*" if part == "*" else "[^/]+" if part[:1] == ":" else re.escape(part) for part in re.split(r"(\*|:[^/]+)", self.path.rstrip("/")))
+        """Returns whether the path may be one that the rule is for, whatever the host and the query."""
+        parts = re.split(r"(\*|:[^/]+)", self.path.rstrip("/"))
+        pattern = "".join(".*" if part == "*" else "[^/]+" if part[:1] == ":" else re.escape(part) for part in parts)
         return re.fullmatch(f"{pattern}/?", path) or re.fullmatch(pattern, f"{path}/")
 
 
