@@ -224,6 +224,21 @@ void notice_of_sink(const char *text) {
 	pthread_mutex_unlock(&output);
 }
 
+static void keep_visible(char *text) {
+	for (; *text; text++)
+		if ((*text < ' ' || *text > '~') && *text != '\t') *text = '?';
+}
+
+void notice_remark(const char *format, ...) {
+	char text[NOTICE_TEXT_MAX];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	keep_visible(text);
+	printf("%s\n", text);
+}
+
 bool notice(uint64_t state, const char *format, ...) {
 	char text[NOTICE_TEXT_MAX];
 	va_list arguments;
@@ -232,8 +247,7 @@ bool notice(uint64_t state, const char *format, ...) {
 	va_end(arguments);
 	const uint64_t key = hash_octets(state, slice_of(text));
 	if (was_printed(key)) return false;
-	for (char *c = text; *c; c++)
-		if (*c < ' ' || *c > '~') *c = '?';
+	keep_visible(text);
 	if (checks) {
 		printf("%s\n", text);
 		return true;

@@ -55,8 +55,8 @@ void notice_open(void);
 void notice_line(enum notice_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints a line as a warning, unless it was printed before with the same state. state: a value that changes with the
- * thing that the line is about, so that it is reported again. Bytes that are not visible ASCII become '?', since others
- * may have chosen them. Returns whether it was printed. Thread-safe. */
+ * thing that the line is about, so that it is reported again. Bytes that are neither visible ASCII nor blanks become
+ * '?', since others may have chosen them. Returns whether it was printed. Thread-safe. */
 bool notice(uint64_t state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The time when a line that may come again and again may be printed next; 0 at first. */
@@ -75,6 +75,9 @@ void notice_last(char *text, size_t size);
 /* Makes notice() print findings of --check from now on. notice_checks() returns whether it does. */
 void notice_check(void);
 bool notice_checks(void);
+
+/* Prints a finding of --check that is no mistake, so that it does not count as a notice. */
+void notice_remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Returns how many notices there have been. */
 unsigned notices(void);

@@ -31,9 +31,9 @@ static struct slice take_pair(struct slice *element) {
 	return pair;
 }
 
-/* Returns the value of "for" in a forwarded-element (RFC 7239, section 4) without quotes, or an absent slice. */
-static struct slice node_of(struct slice element) {
-	const struct slice name = SLICE("for=");
+/* Returns the value of a parameter, whose name ends with '=', in a forwarded-element (RFC 7239, section 4) without
+ * quotes, or an absent slice. */
+static struct slice value_of(struct slice element, struct slice name) {
 	while (element.length) {
 		struct slice pair = take_pair(&element);
 		if (!slice_starts_nocase(pair, name)) continue;
@@ -74,10 +74,20 @@ bool forwarded_client(const struct trusted_proxies *t, enum forwarding by, const
 		for (struct slice list = q->field[i].value; list.length;) {
 			struct slice element = take_last(&list, forwarded);
 			struct peer peer;
-			if (!parse_node(forwarded ? node_of(element) : element, &peer)) return hops > 0;
+			if (!parse_node(forwarded ? value_of(element, SLICE("for=")) : element, &peer)) return hops > 0;
 			*client = peer;
 			if (++hops == FORWARDED_HOPS_MAX || !peer_is_in(client, writers)) return true;
 		}
 	}
 	return hops > 0;
+}
+
+bool forwarded_over_https(enum forwarding by, const struct request *q) {
+	struct slice said = {0};
+	if (by == FORWARDING_X_FORWARDED_FOR) said = request_field(q, FIELD_X_FORWARDED_PROTO);
+	for (unsigned i = q->fields; by == FORWARDING_FORWARDED && !said.at && i-- > 0;) {
+		struct slice list = q->field[i].value;
+		if (q->field[i].name == FIELD_FORWARDED) said = value_of(take_last(&list, true), SLICE("proto="));
+	}
+	return said.at && slice_equal_nocase(said, SLICE("https"));
 }

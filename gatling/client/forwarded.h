@@ -28,4 +28,8 @@ static inline enum forwarding forwarding_of(const struct trusted_proxies *truste
 bool forwarded_client(const struct trusted_proxies *trusted, enum forwarding by, const struct request *request,
 					  struct peer *client);
 
+/* Returns whether a trusted proxy says that the client's request came to it over https: X-Forwarded-Proto, or "proto"
+ * of the last element of Forwarded. */
+bool forwarded_over_https(enum forwarding by, const struct request *request);
+
 #endif

@@ -121,6 +121,7 @@ static bool decide(const struct conn *c, const struct request *q, struct kept_re
 	struct connection_info connection = {.peer = &c->peer,
 										 .port = c->port,
 										 .secure = c->secure,
+										 .forwarding = (enum forwarding)c->forwarding,
 										 .copied = c->tls && !tls_in_kernel(c->tls),
 										 .patient = true};
 	if (!q->host.at && (site->options->vhosts != VHOSTS_OFF || site->https_port))

@@ -147,6 +147,7 @@ struct connection_info stream_connection_info(const struct http2 *h, const struc
 	return (struct connection_info){.peer = client,
 									.port = h->port,
 									.secure = h->secure,
+									.forwarding = h->forwarding,
 									.copied = true,
 									.patient = h->waiting_size < HTTP2_WAITING};
 }

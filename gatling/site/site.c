@@ -154,14 +154,28 @@ static bool has_file(struct rules_report *report, struct slice path) {
 	return (slash ? slash[1] : *name) != '.' && is_readable(r->docroot, name);
 }
 
+enum { LINE_TEXT_MAX = SITE_LINE_SHOWN + RULES_ERROR_MAX + 16 };
+
+/* Writes the line, as far as it is shown, and what is to be said of it to text (LINE_TEXT_MAX bytes). */
+static const char *quote_line(const struct rules_error *error, char *text) {
+	const int shown = (int)(error->whole.length < SITE_LINE_SHOWN ? error->whole.length : SITE_LINE_SHOWN);
+	const char *more = error->whole.length > SITE_LINE_SHOWN ? "..." : "";
+	snprintf(text, LINE_TEXT_MAX, "'%.*s'%s: %s", shown, error->whole.at, more, error->text);
+	return text;
+}
+
 static void report_line(struct rules_report *report, const struct rules_error *error) {
 	struct rules_reader *r = (struct rules_reader *)report;
-	char text[SITE_LINE_SHOWN + RULES_ERROR_MAX + 16];
+	char text[LINE_TEXT_MAX];
 	if (r->reported++ >= SITE_TOLD_MAX && !notice_checks()) return;
-	int shown = (int)(error->whole.length < SITE_LINE_SHOWN ? error->whole.length : SITE_LINE_SHOWN);
-	const char *more = error->whole.length > SITE_LINE_SHOWN ? "..." : "";
-	if (error->line) snprintf(text, sizeof text, "'%.*s'%s: %s", shown, error->whole.at, more, error->text);
-	text_file_complain(r->file, r->path, error->line, error->line ? text : error->text);
+	text_file_complain(r->file, r->path, error->line, error->line ? quote_line(error, text) : error->text);
+}
+
+/* For --check: what is no mistake. */
+static void note_line(struct rules_report *report, const struct rules_error *error) {
+	const struct rules_reader *r = (struct rules_reader *)report;
+	char text[LINE_TEXT_MAX];
+	notice_remark("%s:%u: %s", r->path, error->line, quote_line(error, text));
 }
 
 static void report_further_lines(const struct rules_reader *r) {
@@ -185,7 +199,11 @@ static const struct rules_kind redirects_kind = {redirects_name, redirect_rules_
  * current rules are the last ones, or those of another worker. */
 static void *update_rules(const struct sites *s, const struct site_entry *e, const struct rules_kind *kind,
 						  struct text_file *file, void *rules) {
-	struct rules_reader reader = {.report = {.tell = report_line, .there = has_file, .upstreams = s->upstreams},
+	struct rules_reader reader = {.report = {.tell = report_line,
+											 .note = notice_checks() ? note_line : NULL,
+											 .there = has_file,
+											 .thorough = notice_checks(),
+											 .upstreams = s->upstreams},
 								  .docroot = s->docroot,
 								  .entry = e,
 								  .file = file};

@@ -172,7 +172,7 @@ class Bench:
             script = fields["x-script"].removeprefix(f"{self.directory.path}/")
             script = script if os.path.isfile(self.directory.path / script) else ""
             return ("script", script, bytes.fromhex(fields.get("x-info", "")).decode("latin-1"))
-        if status == 401:
+        if "www-authenticate" in fields:
             return ("realm", re.search('realm="([^"]*)"', fields["www-authenticate"])[1])
         if 300 <= status < 400:
             return ("redirect", status, fields["location"])

@@ -74,7 +74,7 @@ def _pattern(random, entries):
     return random.choice([
         ("/*", ["splat"]), (f"/{above}/*" if above else "/a/*", ["splat"]), (f"/{path}", []), (f"/{above}/:a".replace("//", "/"), ["a"]),
         ("/api/*", ["splat"]), ("/private/*", ["splat"]), ("/x-:a", ["a"]), ("/f-*", ["splat"]), ("/:a/x-:b", ["a", "b"]),
-        ("/*/x.txt", ["splat"]), ("/old", []), ("/a/:b/*", ["b", "splat"]), ("/docs/", []),
+        ("/*/x.txt", ["splat"]), ("/old", []), ("/docs/:a-b", ["a-b"]), ("/:a/:a-b", ["a", "a-b"]), ("/f-:", []), ("/a/:b/*", ["b", "splat"]), ("/docs/", []),
     ])  # fmt: skip
 
 
@@ -94,11 +94,14 @@ def rule(random, entries):
         (f"http://127.0.0.1:{{up}}{up}{name}{other}.html", ["200"]),
         ("fcgi://127.0.0.1:{fcgi}", ["200"]),
         (f"fcgi://127.0.0.1:{{fcgi}}/{random.choice(['app.php', 'private/app.php', f'private/{name}', f'{name}.php', name])}", ["200"]),
-        (f"/{file}", ["200", "200", "404", "410"]),
+        (f"/{file}", ["200", "200", "404", "410", "401", "418", "500"]),
+        (f"/to/{name}x:y:z", ["301"]),
         (f"/{random.choice(['private', 'docs', 'a'])}/{name}", ["200", "404"]),
         (f"https://elsewhere.example/to/{name}", ["301", "302", ""]),
         (f"/to/{name}?from={other}", ["301", "308"]) if "splat" not in names else ("https://elsewhere.example/", ["303"]),
     ])  # fmt: skip
+    if random.random() < 0.05:
+        return " ".join([pattern, *parameters, random.choice(["200", "200!"])])
     if target == "fcgi://127.0.0.1:{fcgi}":
         pattern, parameters = random.choice(["/*.php", "/private/*", "/*"]), []
     status = random.choice(statuses)
@@ -176,7 +179,7 @@ def request(random, made, vhosts):
         path = "/" + "/".join(random.choice(SEGMENTS) for _ in range(random.randrange(4)))
     elif choice < 0.6 and made.rules:
         path = random.choice(made.rules).split()[0]
-        for name in (":a", ":b", "*"):
+        for name in (":a-b", ":a", ":b", "*"):
             path = path.replace(name, random.choice([*SEGMENTS, "../x.txt", "..", ".", "../../q", "b/c/", "", "x.txt"]))
     elif choice < 0.7:
         path = path.rpartition("/")[0] + "/" + random.choice(SEGMENTS)

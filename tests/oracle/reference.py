@@ -46,7 +46,7 @@ class Request(typing.NamedTuple):
 class Rule(typing.NamedTuple):
     pattern: str
     parameters: list
-    target: str
+    target: str  # empty: the path of the request
     status: int
     forced: bool
 
@@ -222,24 +222,31 @@ def rules_of(world, site):
     found = []
     for pattern, *words in (line.split() for line in lines if line.strip()):
         parameters = []
-        while not words[0].startswith(("/", "http:", "https:", "fcgi:")):
+        while not words[0].startswith(("/", "http:", "https:", "fcgi:", "200")):
             parameters.append(tuple(words.pop(0).split("=", 1)))
-        status = words[1] if len(words) > 1 else "301"
-        rule = Rule(pattern, parameters, words[0], int(status.rstrip("!")), status.endswith("!"))
+        target = "" if words[0] in ("200", "200!") else words.pop(0)
+        status = words[0] if words else "301"
+        rule = Rule(pattern, parameters, target, int(status.rstrip("!")), status.endswith("!"))
         if world.upstream or rule.scheme != "http" or not rule.passes or rule.forced:  # another that is not allowed is ignored
             found.append(rule)
     return found, trusted and world.upstream
 
 
+def group(name):
+    """Returns the name of a group in an expression, in which there may be any character."""
+    return "n" + name.encode("latin-1").hex()
+
+
 def expression(pattern):
-    """Returns a pattern as a regular expression. "/a" and "/a/" are the same path."""
+    """Returns a pattern as a regular expression. "/a" and "/a/" are the same path. A placeholder is a whole segment."""
     out, end = "", "/?"
     if pattern.endswith("/*"):
-        pattern, end = pattern[:-2], "(?:/(?P<splat>.*))?"
+        pattern, end = pattern[:-2], f"(?:/(?P<{group('splat')}>.*))?"
     elif pattern.endswith("*"):
-        pattern, end = pattern[:-1], "(?P<splat>.*)"
-    for part in re.split(r"(\*|:[A-Za-z]\w*)", pattern.rstrip("/")):
-        out += "(?P<splat>.*)" if part == "*" else f"(?P<{part[1:]}>[^/]+?)" if part.startswith(":") else re.escape(part)
+        pattern, end = pattern[:-1], f"(?P<{group('splat')}>.*)"
+    for part in re.split(r"(\*|(?<=/):[^/]+)", pattern.rstrip("/")):
+        named = part.startswith(":") and out.endswith("/") and len(part) > 1
+        out += f"(?P<{group('splat')}>.*)" if part == "*" else f"(?P<{group(part[1:])}>[^/]+)" if named else re.escape(part)
     return re.compile(out + end + r"\Z", re.S)
 
 
@@ -259,13 +266,13 @@ def values_of(rule, path, query):
     found = expression(rule.pattern).match(path)
     if not found:
         return None
-    values = {name: value or "" for name, value in found.groupdict().items()}
+    values = {bytes.fromhex(name[1:]).decode("latin-1"): value or "" for name, value in found.groupdict().items()}
     target_path = rule.target.partition("?")[0]
     for name, wanted in rule.parameters:
         given = [value for key, _, value in (p.partition("=") for p in query[1:].split("&")) if form(key) == name]
         if not wanted.startswith(":"):
             given = [value for value in given if form(value) == form(wanted)]
-        elif re.search(wanted + r"\b", target_path):
+        elif wanted in target_path:
             given = [value for value in given if not has_dots(form(value))]
         if not given:
             return None
@@ -283,9 +290,10 @@ def filled(rule, values, query):
     dots."""
 
     def fill(text, in_path):
-        parts = re.split(r":([A-Za-z]\w*)", text)
+        names = "|".join(re.escape(name) for name in sorted(values, key=len, reverse=True))
+        parts = re.split(f":({names})", text) if names else [text]
         for n in range(1, len(parts), 2):
-            value = values.get(parts[n], ":" + parts[n])
+            value = values[parts[n]]
             if in_path and isinstance(value, Encoded):  # where a plus is no blank
                 value = Encoded(value.replace("+", "%20"))
             safe = IN_PATHS if in_path else UNRESERVED + "/"
@@ -380,7 +388,9 @@ class Decision:
         if page and (name == full or rewritten):
             return self.refusals(page) or {("file", status, read(self.world, self.site + page))}
         if is_directory(mode) and name == full:
-            return {("redirect", 301, "/" + encoded_path(path) + "/" + self.query)}
+            index = look(self.world, full + "/index.html")
+            redirected = self.refusals(path + "/") | {("redirect", 301, "/" + encoded_path(path) + "/" + self.query)}
+            return UNKNOWN | redirected if index is None else redirected if is_file(index) else set()
         if "://" in link:
             return {("redirect", 301, link)}
         if page:
@@ -393,9 +403,11 @@ class Decision:
 
     def nothing(self):
         """Returns the outcomes of a path without a file and a rule."""
-        mode = look(self.world, self.site + self.path) if self.path.endswith("/") or not self.path else 0
+        mode = look(self.world, self.site + self.path)
         if not is_directory(mode):
             return NOT_FOUND
+        if self.path and not self.path.endswith("/"):
+            return {("redirect", 301, "/" + encoded_path(self.path) + "/" + self.query)} | self.refusals(self.path + "/")
         return {("listing",)} if self.world.vhosts != "only" and mode & stat.S_IROTH else FORBIDDEN
 
     def rewritten(self, rule, target):
@@ -404,7 +416,8 @@ class Decision:
         if wrong or hidden(self.world, self.site, path):
             return missing | self.refusals(path) | self.refusals(target[1:]) | self.refusals("")
         found = self.file(path, rule.status, True)
-        if any(kind == "redirect" for kind, *_ in found) and is_directory(look(self.world, self.site + path)):
+        moved = not found or any(kind == "redirect" for kind, *_ in found)
+        if moved and path and not path.endswith("/") and is_directory(look(self.world, self.site + path)):
             path += "/"
             found = self.file(path, rule.status, True)
         if found == FORBIDDEN or (not found and is_directory(look(self.world, self.site + path))):
@@ -432,16 +445,16 @@ class Decision:
 
     def applies(self, rule, file):
         """Returns the outcomes of a rule, or None if it does not apply."""
-        own_path, values = "/" + self.path, None
+        own_path = "/" + self.path
         if rule.passes and not self.world.upstream:  # what it would have run, or hidden, is not sent
             return self.passed(rule, None) | file if expression(rule.pattern).match(own_path) else None
         if rule.scripts:
             return None if script_part(self.world, self.site, self.path, rule.pattern) is None else self.passed(rule, None)
-        if not file or self.precedes(rule):
-            values = values_of(rule, own_path, self.query)
+        values = values_of(rule, own_path, self.query)
         if values is None:
             return None
-        target = filled(rule, values, self.query)
+        kept = "/" + encoded_path(self.path) if 3 * len(own_path) <= TARGET_MAX else None
+        target = filled(rule, values, self.query) if rule.target else kept
         if target is None:  # the target of a forced one may have protected what is there
             return REFUSED_RULE | self.refusals_as_directory() if rule.forced else None
         if rule.passes:
@@ -464,12 +477,13 @@ class Decision:
         if refused:
             return refused
         file = self.file(self.path)
-        found = [(self.precedes(rule), outcomes) for rule in self.rules if (outcomes := self.applies(rule, file)) is not None]
-        if not found:
-            return file or self.nothing()
-        # the first one; but the manual does not say that forced ones above others come before them
-        return found[0][1] | next((outcomes for forced, outcomes in found if forced), set())
-
+        if not file and self.rules and self.path and not self.path.endswith("/") and is_directory(look(self.world, self.site + self.path)):
+            if refused := self.refusals(self.path + "/"):
+                return refused | self.nothing()
+        for rule in self.rules:
+            if (outcomes := self.applies(rule, file)) is not None:
+                return file if file and not self.precedes(rule) else outcomes
+        return file or self.nothing()
 
     def pages(self, outcomes):
         """Returns the pages that may be sent with errors."""
@@ -503,5 +517,5 @@ def decide(world, request):
     if served:
         return outcomes
     passed = {outcome for outcome in outcomes if outcome[0] in ("passed", "script")}
-    allowed = {outcome for outcome in outcomes if outcome[0] == "realm" or outcome[1:2] in ((403,), (404,), (503,))}
+    allowed = {outcome for outcome in outcomes if outcome[0] == "realm" or outcome[1:2] in ((403,), (404,), (500,), (503,))}
     return passed | (allowed | refused if outcomes - passed else set())

@@ -22,15 +22,34 @@ static bool find_headers(struct decision *d) {
 	return true;
 }
 
+/* Answers by a rule in the place of a directory that has no index, whose path ends with a slash here, but not for the
+ * rule. Returns whether there is an answer. */
+static bool answer_before_directory(struct decision *d) {
+	const int error = answer_index_redirect(d);
+	if (docroot_error_is_temporary(error)) answer_error(d, 503);
+	if (!error || docroot_error_is_temporary(error)) return true;
+	if (response_status_of(error) != 404) return false; /* it may have one */
+	if (!decision_admitted_without_file(d)) return true;
+	d->local[--d->length] = '\0';
+	const bool answered = answer_by_rule(d, false);
+	if (!answered) d->local[d->length++] = '/';
+	return answered;
+}
+
+/* Answers a request for a directory without a slash at its end. */
+static void answer_directory(struct decision *d) {
+	d->local[d->length++] = '/';
+	if (d->site->redirects && answer_before_directory(d)) return;
+	answer_redirect(d, decision_path(d));
+}
+
 static void answer_path(struct decision *d) {
 	int error = answer_file_or_page(d, 200);
 	if (!error) return;
 	if (response_status_of(error) == 404) answer_report_link(d);
 	if (!decision_admitted_without_file(d)) return;
-	if (error == EISDIR && !decision_names_directory(d)) {
-		d->local[d->length++] = '/';
-		answer_redirect(d, decision_path(d));
-	} else if (response_status_of(error) == 404) answer_missing(d);
+	if (error == EISDIR && !decision_names_directory(d)) answer_directory(d);
+	else if (response_status_of(error) == 404) answer_missing(d);
 	else answer_error(d, response_status_of(error));
 }
 

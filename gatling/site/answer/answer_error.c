@@ -14,8 +14,8 @@ static enum header_caching caching_of(const struct decision *d) {
 }
 
 struct slice decision_lines(const struct decision *d, struct slice own, const struct header_set *headers) {
-	char *const text = WORKSPACE(AUTH_LINES_MAX + HEADER_OCTETS_MAX);
-	char *end = text_copy(text, own);
+	char *const text = WORKSPACE(AUTH_LINES_MAX + VARY_MAX + HEADER_OCTETS_MAX);
+	char *end = text_copy(text_copy(text, own), d->vary);
 	if (headers) end += header_set_lines(headers, caching_of(d), end);
 	end = text_copy(end, d->filled);
 	return (struct slice){.at = text, .length = (size_t)(end - text)};

@@ -176,7 +176,7 @@ static int answer_found(struct decision *d, const char *end, int status) {
 	representation_retain(file);
 	r->representation = file;
 	r->status = status;
-	r->lines = d->filled;
+	r->lines = d->vary.length ? decision_lines(d, (struct slice){0}, NULL) : d->filled;
 	if (status == 200) answer_file(d, resource);
 	if (d->lookup.error) return 0; /* the error page may have replaced it in the cache */
 	send_copy(d->context, d->request, d->arrival, resource, r);
@@ -189,6 +189,16 @@ int answer_exact(struct decision *d, int status) {
 	if (decision_names_directory(d)) end = text_copy(end, index_name);
 	*end = '\0';
 	return answer_found(d, end, status);
+}
+
+int answer_index_redirect(struct decision *d) {
+	struct resource *resource;
+	char *const end = d->local + d->length;
+	*text_copy(end, index_name) = '\0';
+	const int error = find_file(d, end + index_name.length, &resource);
+	*end = '\0';
+	if (!error && resource) answer_redirect(d, decision_path(d));
+	return error;
 }
 
 /* Redirects to the page at d->path without its suffix, if answer_found() would send it. Returns what that returns. */

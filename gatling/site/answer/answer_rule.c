@@ -83,18 +83,19 @@ static int answer_rewritten(struct decision *d, int status) {
 	return answer_exact(d, status);
 }
 
-static void answer_rule(struct decision *d, const struct redirect *rule, bool forced) {
+static void answer_rule(struct decision *d, const struct redirect *rule, bool there) {
 	if (rule->upstream || rule->refused) {
-		answer_upstream(d, rule, forced);
+		answer_upstream(d, rule, there);
 		return;
 	}
 	if (rule->status >= 300 && rule->status < 400) {
 		d->response->status = rule->status;
+		d->response->lines = d->vary;
 		d->response->location = rule->target;
 		return;
 	}
 	d->lookup.error = rule->status >= 400;
-	d->lookup.stands_in = !forced || d->lookup.error;
+	d->lookup.stands_in = !there || d->lookup.error;
 	const int error = rewrite(d, rule->target) ? answer_rewritten(d, rule->status) : ENOENT;
 	if (error && decision_admitted_without_file(d))
 		answer_error(d, rule->status == 200 ? response_status_of(error) : rule->status);
@@ -111,15 +112,46 @@ static struct slice reach(const void *decision, struct slice path) {
 	return script_reach(d->context, d->site, path);
 }
 
-bool answer_by_rule(struct decision *d, bool forced) {
+static bool has_cookie(const void *decision, struct slice name) {
+	const struct request *q = ((const struct decision *)decision)->request;
+	for (unsigned i = 0; i < q->fields && request_has(q, FIELD_COOKIE); i++) {
+		struct slice rest = q->field[i].value, pair;
+		while (q->field[i].name == FIELD_COOKIE && rest.length) {
+			const size_t length = slice_until(rest, ';');
+			pair = slice_trim(slice_first(rest, length));
+			slice_drop(&rest, length < rest.length ? length + 1 : length);
+			if (slice_equal(slice_trim(slice_first(pair, slice_until(pair, '='))), name)) return true;
+		}
+	}
+	return false;
+}
+
+/* Returns the language that the client prefers, which browsers list first. */
+static struct slice language_of(const struct request *q) {
+	struct slice list = request_field(q, FIELD_ACCEPT_LANGUAGE), first = {.at = ""};
+	if (!list.at || !slice_next_element(&list, &first)) return (struct slice){.at = ""};
+	return slice_trim(slice_first(first, slice_until(first, ';')));
+}
+
+bool answer_by_rule(struct decision *d, bool there) {
+	static const struct slice vary[] = {[0] = SLICE(""),
+										[REDIRECT_VARY_LANGUAGE] = SLICE("Vary: Accept-Language\r\n"),
+										[REDIRECT_VARY_COOKIE] = SLICE("Vary: Cookie\r\n"),
+										[REDIRECT_VARY_LANGUAGE | REDIRECT_VARY_COOKIE] =
+											SLICE("Vary: Accept-Language, Cookie\r\n")};
 	struct redirect rule;
 	struct redirect_request request = {.host = d->host,
 									   .path = decision_slashed_path(d),
 									   .query = d->request->query,
+									   .secure = d->arrival->secure ||
+												 forwarded_over_https(d->arrival->forwarding, d->request),
+									   .language = language_of(d->request),
+									   .has_cookie = has_cookie,
 									   .find_file = find_file,
 									   .reach = reach,
 									   .context = d};
-	if (!redirect_rules_match(d->site->redirects, &request, forced, decision_location(), &rule)) return false;
-	answer_rule(d, &rule, forced);
-	return true;
+	const bool applies = redirect_rules_match(d->site->redirects, &request, there, decision_location(), &rule);
+	d->vary = vary[rule.vary];
+	if (applies) answer_rule(d, &rule, there);
+	return applies;
 }

@@ -15,6 +15,7 @@ struct decision {
 	const struct site *site;
 	struct lookup lookup; /* of the file that is sent; headers: the owner's for this path */
 	struct slice filled;  /* lines of the owner's fields with replaced names */
+	struct slice vary;    /* a Vary line, if the conditions of rules were looked at; or empty */
 	struct slice host;
 	bool admitted; /* to the site: its error pages may be shown */
 	bool passed;   /* a rule passes it on, whatever its method */
@@ -24,7 +25,7 @@ struct decision {
 	size_t length;
 };
 
-enum { PATH_ROOM = SITE_PREFIX_MAX + TARGET_MAX + 16 };
+enum { PATH_ROOM = SITE_PREFIX_MAX + TARGET_MAX + 16, VARY_MAX = 64 /* bytes of decision.vary */ };
 
 /* Returns the path of the request in the site, decoded. */
 static inline struct slice decision_path(const struct decision *d) {
@@ -78,15 +79,18 @@ int answer_exact(struct decision *d, int status);
  * not be sent. */
 int answer_page(struct decision *d, int status);
 
+/* Redirects to the path, which is that of a directory, if that has an index. Returns what answer_exact() does. */
+int answer_index_redirect(struct decision *d);
+
 /* Does what answer_exact() does, but answers with the page where there is no file, whether or not there is a directory,
  * as other servers of static sites do. */
 int answer_file_or_page(struct decision *d, int status);
 
 /* --- answer_rule.c --- */
 
-/* Answers by the first rule of _redirects that applies. forced: only by one that applies even if there is a file.
+/* Answers by the first rule of _redirects that applies. there: there may be a file, so that the rule must have a '!'.
  * Returns whether there was one. */
-bool answer_by_rule(struct decision *d, bool forced);
+bool answer_by_rule(struct decision *d, bool there);
 
 /* Returns whether the guard of a path without a file admits the request. If not, fills in the response, which hides
  * what is there. */

@@ -15,9 +15,11 @@
 struct header_field {
 	struct slice name, value; /* of the rules' text */
 	const struct header_rule *rule;
+	unsigned line;
 	bool detach;
-	bool joins; /* it is joined with those of the same name before it */
-	bool fills; /* the value has a placeholder or splat */
+	bool joins;  /* it is joined with those of the same name before it */
+	bool single; /* it replaces those of the same name of patterns before its own */
+	bool fills;  /* the value has a placeholder or splat */
 };
 
 struct header_rule {
@@ -43,7 +45,9 @@ struct header_rules {
 	struct header_rule *rule;
 	struct header_field *field;
 	unsigned rules, fields;
-	bool hosts;        /* some pattern has one */
+	bool hosts;                  /* some pattern has one */
+	unsigned compared;           /* pairs of fields, by report_replaced() */
+	struct rules_report *report; /* while the file is read */
 	unsigned skipping; /* the line of a wrong pattern, whose fields are ignored while the file is read; 0: none */
 	uint64_t seed;     /* of the ids of the sets */
 	uint16_t *matched; /* rules that the last header_rules_match() found */
@@ -55,6 +59,8 @@ struct header_rules {
 
 /* --- parsing --- */
 
+enum { COMPARED_MAX = 1 << 20 /* pairs of fields of a file, of which one may replace the other */ };
+
 /* Returns whether only the server can set the field, which is about itself or the framing of the message. */
 static bool is_servers_own(struct slice name) {
 	struct slice own, all = SLICE("Accept-Ranges, Age, Allow, Connection, Content-Encoding, Content-Length, "
@@ -63,6 +69,24 @@ static bool is_servers_own(struct slice name) {
 	while (slice_next_element(&all, &own))
 		if (slice_equal_nocase(name, own)) return true;
 	return slice_starts_nocase(name, SLICE("Proxy-"));
+}
+
+/* Returns whether a response has the field once, so that joining two values would break it: each browser takes another
+ * one, or none. Cache-Control is a list, but two of them contradict each other. */
+static bool is_single(struct slice name) {
+	struct slice one,
+		all = SLICE("Access-Control-Allow-Credentials, Access-Control-Allow-Origin, Access-Control-Max-Age, "
+					"Cache-Control, CDN-Cache-Control, Content-Disposition, Content-Location, Content-Type, "
+					"Cross-Origin-Embedder-Policy, Cross-Origin-Opener-Policy, "
+					"Cross-Origin-Resource-Policy, Expires, Netlify-CDN-Cache-Control, "
+					"Origin-Agent-Cluster, Pragma, Referrer-Policy, Refresh, Retry-After, "
+					"Service-Worker-Allowed, SourceMap, Strict-Transport-Security, Surrogate-Control, "
+					"X-Content-Type-Options, X-DNS-Prefetch-Control, X-Download-Options, "
+					"X-Frame-Options, X-Permitted-Cross-Domain-Policies, X-UA-Compatible, "
+					"X-XSS-Protection");
+	while (slice_next_element(&all, &one))
+		if (slice_equal_nocase(name, one)) return true;
+	return false;
 }
 
 /* Returns the first name in the value that the pattern has, or an empty slice. */
@@ -119,8 +143,28 @@ static size_t octets_of(const struct header_rule *rule, const struct header_fiel
 	return f->name.length + value + sizeof ": \r\n" - 1;
 }
 
+/* Reports that the last field replaces one of a pattern above, if its own pattern is a part of that one, or the other
+ * way round, so that the field above never applies. */
+static void report_replaced(struct header_rules *r, struct rules_error *error) {
+	const struct header_field *last = &r->field[r->fields - 1];
+	const struct header_field *const end = last->rule->field;
+	if (end < last && slice_equal_nocase(last[-1].name, last->name)) return; /* it continues the line above it */
+	for (const struct header_field *f = r->field; f < end && r->compared < COMPARED_MAX; f++, r->compared++) {
+		if (!f->single || f->detach || !slice_equal_nocase(f->name, last->name)) continue;
+		if (pattern_covers(&last->rule->pattern, &f->rule->pattern)) {
+			rules_fail(error,
+					   "it replaces that of line %u, which never applies: write the pattern for more paths first",
+					   f->line);
+			if (r->report->tell) r->report->tell(r->report, error);
+		} else if (pattern_covers(&f->rule->pattern, &last->rule->pattern)) {
+			rules_fail(error, "it replaces that of line %u for this pattern", f->line);
+			if (r->report->note) r->report->note(r->report, error);
+		}
+	}
+}
+
 static bool add_field(struct header_rules *r, struct slice line, struct rules_error *error) {
-	struct header_field f = {.detach = line.at[0] == '!', .value = SLICE("")};
+	struct header_field f = {.detach = line.at[0] == '!', .value = SLICE(""), .line = error->line};
 	if (!f.detach && is_like_pattern(line)) {
 		r->skipping = error->line; /* the next lines may be its fields */
 		return rules_fail(error, "it is neither a pattern, which begins with '/', nor a field");
@@ -132,9 +176,10 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 	f.name = rules_take_until(&rest, ':');
 	if (!f.detach && f.name.length == line.length) return rules_fail(error, "it is no field: there is no ':'");
 	if (f.detach) f.name = slice_trim(slice_rest(line, 1));
-	else f.value = slice_trim(rest);
+	else f.value = slice_trim(rest), f.name = slice_trim(f.name);
 	f.rule = rule;
 	f.joins = !slice_equal_nocase(f.name, SLICE("Set-Cookie"));
+	f.single = is_single(f.name);
 	f.fills = name_in(f.value, &rule->pattern).length > 0;
 	if (!check_field(&f, &rule->pattern, error)) return false;
 	if (r->fields == HEADER_FIELDS_MAX) return rules_full(error, HEADER_FIELDS_MAX, "fields");
@@ -143,6 +188,7 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 		return rules_fail(error, "with it the fields of line %u exceed %d bytes, the most for a response", rule->line,
 						  HEADER_OCTETS_MAX);
 	r->field[r->fields++] = f;
+	if (f.single) report_replaced(r, error);
 	rule->fields++;
 	rule->octets += octets;
 	rule->values += f.value.length;
@@ -191,6 +237,7 @@ static bool begin(void *rules, struct slice copy, unsigned lines) {
 
 void *header_rules_parse(struct slice text, struct rules_report *report) {
 	struct header_rules *r = calloc(1, sizeof *r);
+	if (r) r->report = report;
 	if (rules_read(r, text, begin, add_line, report)) return r;
 	header_rules_free(r);
 	return NULL;
@@ -212,13 +259,13 @@ void header_rules_free(void *header_rules) {
 /* --- from rules to a set --- */
 
 /* Adds a field behind the last of its name, with which it is joined, or at the end. Of the fields of its name it drops
- * those that it removes, and those that only remove others. */
+ * those that it removes or replaces, and those that only remove others. */
 static void add_to_set(struct cached_set *s, const struct header_field *f) {
 	unsigned count = 0, place = 0;
 	for (unsigned i = 0; i < s->fields; i++) {
 		const struct header_field *other = s->field[i];
 		bool same = slice_equal_nocase(other->name, f->name);
-		if (same && (f->detach || other->detach)) continue;
+		if (same && (f->detach || other->detach || (f->single && other->rule != f->rule))) continue;
 		s->field[count++] = other;
 		if (same && f->joins) place = count;
 	}

@@ -92,12 +92,21 @@ struct slice pattern_next_name(struct slice *text, struct slice *name) {
 	return before;
 }
 
-/* Adds the host or the path, which must not be empty. Returns NULL, or what is wrong. */
-static const char *add_part(struct pattern_parts *p, struct slice part, bool is_host) {
+/* Returns the name of the placeholder that is the segment at the start of the text, which begins with ':'. */
+static struct slice segment_placeholder(struct slice text) {
+	struct slice rest = slice_rest(text, 1);
+	return slice_first(rest, slice_until(rest, '/'));
+}
+
+/* Adds the host or the path, which must not be empty. segments: placeholders are whole segments. Returns NULL, or what
+ * is wrong. */
+static const char *add_part(struct pattern_parts *p, struct slice part, bool is_host, bool segments) {
 	const char *wrong = NULL;
 	p->last = NULL;
 	do {
-		struct slice name = pattern_placeholder(part);
+		struct slice name = {0};
+		if (!segments) name = pattern_placeholder(part);
+		else if (part.at[0] == ':' && part.at[-1] == '/') name = segment_placeholder(part);
 		char c = part.at[0];
 		if (name.length) wrong = add_capture(p, TOKEN_NAME, name);
 		else if (is_host && char_is(c, CHAR_HOST)) wrong = add_octet(p, text_lower(c));
@@ -117,13 +126,13 @@ static const char *add_host(struct pattern_parts *p, struct slice *rest) {
 	while (n && text_is_digit(host.at[n - 1])) n--;
 	if (n && host.at[n - 1] == ':') host.length = n - 1;
 	if (slice_ends(host, SLICE("."))) host.length--;
-	const char *wrong = host.length ? add_part(p, host, true) : "it has no host";
+	const char *wrong = host.length ? add_part(p, host, true, false) : "it has no host";
 	p->host = p->tokens;
 	return wrong;
 }
 
 static const char *add_path(struct pattern_parts *p, struct slice path, enum pattern_mode mode) {
-	const char *wrong = add_part(p, path.length ? path : SLICE("/"), false);
+	const char *wrong = add_part(p, path.length ? path : SLICE("/"), false, mode == PATTERN_LOOSE);
 	if (wrong || mode == PATTERN_EXACT) return wrong;
 	/* pattern_subject() adds a '/' to the path, too */
 	bool complete = p->last->type == TOKEN_SPLAT || (p->last->type == TOKEN_TEXT && p->end[-1] == '/');
@@ -206,6 +215,47 @@ struct slice pattern_host(const struct pattern *pattern) {
 }
 
 int pattern_capture(const struct pattern *pattern, struct slice name) { return find_name(pattern->parts, name); }
+
+int pattern_capture_first(const struct pattern *pattern, struct slice text, size_t *length) {
+	const struct pattern_parts *p = pattern->parts;
+	int found = -1;
+	*length = 0;
+	for (unsigned i = 0; i < p->tokens; i++) {
+		const struct slice name = p->token[i].text;
+		if (p->token[i].type == TOKEN_TEXT || name.length <= *length || !slice_starts(text, name)) continue;
+		found = (int)i;
+		*length = name.length;
+	}
+	return found;
+}
+
+/* Returns whether the hosts that b matches are among those of a. */
+static bool hosts_cover(const struct pattern_parts *a, const struct pattern_parts *b) {
+	for (unsigned i = 0; i < a->host; i++)
+		if (i >= b->host || a->token[i].type != b->token[i].type ||
+			(a->token[i].type == TOKEN_TEXT && !slice_equal(a->token[i].text, b->token[i].text)))
+			return false;
+	return !a->host || a->host == b->host;
+}
+
+bool pattern_covers(const struct pattern *a, const struct pattern *b) {
+	const struct pattern_parts *p = a->parts, *q = b->parts;
+	if (!hosts_cover(p, q)) return false;
+	const struct token *first = &p->token[p->host];
+	const unsigned tokens = p->tokens - p->host;
+	if (tokens == 2 && first[1].type == TOKEN_SPLAT) return slice_starts(q->token[q->host].text, first->text);
+	if (tokens != q->tokens - q->host) return false;
+	for (unsigned i = 0; i < tokens; i++) {
+		const struct token *other = &q->token[q->host + i];
+		if (first[i].type != other->type || (other->type == TOKEN_TEXT && !slice_equal(first[i].text, other->text)))
+			return false;
+	}
+	return true;
+}
+
+struct slice pattern_path_start(const struct pattern *pattern) {
+	return pattern->parts->token[pattern->parts->host].text;
+}
 
 /* --- matching --- */
 

@@ -2,7 +2,8 @@
  *
  * A pattern is a path that begins with '/', or a URL that begins with http:// or https://. In it,
  *   *      is a splat: it matches any characters, also '/', or none. A pattern has at most one, and none in its host.
- *   :name  is a placeholder: it matches one or more characters of one segment: not '/', and in a host not '.'.
+ *   :name  is a placeholder: it matches one or more characters of one segment: not '/', and in a host not '.'. In a
+ *          PATTERN_LOOSE path it is a whole segment, and its name all that follows the ':'; elsewhere ':' is itself.
  *   %XX    is that octet and nothing else: %2A matches '*', %3A matches ':'.
  * Every other character matches itself, but a text that looks like a regular expression is refused: one that ends with
  * '$', or has a '(' before '.', '[', '\' or '^'. The scheme and port of a URL are ignored; its host matches in either
@@ -32,9 +33,9 @@ enum {
 	PATTERN_PLACE_WORK = 4 /* octets, for which a place counts where the text behind a placeholder may begin */
 };
 
-/* EXACT: a '/' at the end counts. LOOSE: "/a" and "/a/" are the same path and the same pattern, and a splat behind
- * "/a/" also matches nothing in "/a". If a splat at the end matches something, a '/' at the end of the path is part of
- * it. */
+/* EXACT, as Cloudflare has it: a '/' at the end counts. LOOSE, as Netlify has it: "/a" and "/a/" are the same path and
+ * the same pattern, and a splat behind "/a/" also matches nothing in "/a". If a splat at the end matches something, a
+ * '/' at the end of the path is part of it. */
 enum pattern_mode { PATTERN_EXACT, PATTERN_LOOSE };
 
 struct pattern_parts;
@@ -64,11 +65,11 @@ struct pattern_captures {
 /* Returns whether the text begins as a pattern does: with '/' or a scheme. */
 bool pattern_begins(struct slice text);
 
-/* Returns the name of the placeholder at the start of the text: a letter, then letters, digits and '_', behind a ':'.
- * Empty if there is none. */
+/* Returns the name of the placeholder at the start of the text, as hosts and PATTERN_EXACT paths have them: a letter,
+ * then letters, digits and '_', behind a ':'. Empty if there is none. */
 struct slice pattern_placeholder(struct slice text);
 
-/* Takes the text before the next placeholder, and the placeholder, off the front. Returns the text. *name: of the
+/* Takes the text before the next such placeholder, and the placeholder, off the front. Returns the text. *name: of the
  * placeholder, empty at the end. */
 struct slice pattern_next_name(struct slice *text, struct slice *name);
 
@@ -85,6 +86,17 @@ struct slice pattern_host(const struct pattern *pattern);
 /* Returns the index in pattern_captures of the placeholder of that name, or of the splat, whose name is "splat", or -1
  * if the pattern has none of that name. */
 int pattern_capture(const struct pattern *pattern, struct slice name);
+
+/* Returns the same index for the longest name with which the text begins, and its length, or -1 if the text begins with
+ * none. */
+int pattern_capture_first(const struct pattern *pattern, struct slice text, size_t *length);
+
+/* Returns the octets with which every path begins that the pattern matches; PATTERN_LOOSE: with a '/' at its end. */
+struct slice pattern_path_start(const struct pattern *pattern);
+
+/* Returns whether the first pattern surely matches whatever the second one does: they are the same but for their names,
+ * or it is a path with a splat at its end. Both have the same mode. */
+bool pattern_covers(const struct pattern *pattern, const struct pattern *other);
 
 /* Fills in the subject for an authority (absent, or with a port; ignored if invalid) and a path (decoded, with a '/' in
  * front), to which it refers. The mode is that of the patterns. Its work is 0. */

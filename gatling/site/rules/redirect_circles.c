@@ -1,13 +1,15 @@
 /* redirect_circles.c - see redirect_rule.h: finds redirects that lead in a circle, while the file is read. Only those
- * for one path, without parameters, are followed. */
+ * for one path, without parameters and conditions, are followed. */
 #include "gatling/site/rules/redirect_rule.h"
 #include "gatling/site/rules/redirect_rules.h"
 #include "gatling/site/rules/rules.h"
 
 enum { CIRCLES_WORK_MAX = 8 << 20 /* for all circles of a file, see redirect_rules.work */ };
 
-/* Returns whether the rule is for one path, without parameters. */
-static bool is_literal(const struct redirect_rule *rule) { return rule->pattern.literal && !rule->parameters; }
+/* Returns whether the rule is for one path, whatever else a request has. */
+static bool is_literal(const struct redirect_rule *rule) {
+	return rule->pattern.literal && !rule->parameters && !rule->conditional;
+}
 
 /* Returns whether the rule that has matched applies. Not inline, to keep its buffer off the stack of the caller. */
 __attribute__((noinline)) static bool applies(const struct redirect_match *match,
@@ -23,21 +25,22 @@ static int successor(struct redirect_rules *r, const struct redirect_rule *from)
 	char buffer[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX];
 	struct pattern_subject subject;
 	struct redirect_match match = {.rule = from};
-	struct redirect_request here = {.host = pattern_host(&from->pattern)}, next;
+	struct redirect_request here = {.host = pattern_host(&from->pattern), .secure = from->scheme == SCHEME_HTTPS}, next;
 	struct slice target;
 	if (!is_literal(from) || !redirect_rule_redirects(from)) return REDIRECT_NO_RULE;
-	if (!redirect_leads_on(&match, &here, buffer, &target) || !redirect_follow(target, here.host, decoded, &next))
+	if (!redirect_leads_on(&match, &here, buffer, &target) || !redirect_follow(target, &here, decoded, &next))
 		return REDIRECT_NO_RULE;
 	pattern_subject(&subject, next.host, next.path, PATTERN_LOOSE);
 	bool there = next.host.at == here.host.at && r->report->there && r->report->there(r->report, next.path);
 	for (unsigned i = 0; i < r->rules && r->work <= CIRCLES_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
-		if (!pattern_may_match(&rule->pattern, &subject)) continue;
+		if (!pattern_may_match(&rule->pattern, &subject) || !redirect_rule_has_scheme(rule, next.secure)) continue;
 		subject.work = 0;
 		const bool matches = pattern_match_parts(&rule->pattern, &subject, &match.captures);
 		r->work += subject.work;
-		if (!matches || (there && !rule->forced)) continue;
-		if (!is_literal(rule)) return REDIRECT_NO_RULE; /* it may come first */
+		if (!matches) continue;
+		/* it may come first, or the file does */
+		if (!is_literal(rule) || (there && !rule->forced)) return REDIRECT_NO_RULE;
 		r->work += REDIRECT_WORK_FILLING * rule->to.length;
 		match.rule = rule;
 		if (!pattern_host(&rule->pattern).at != !next.host.at || !applies(&match, &next)) continue;

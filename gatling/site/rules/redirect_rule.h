@@ -10,6 +10,8 @@ struct redirect_request; /* redirect_rules.h */
 struct rules_report;     /* rules.h */
 struct upstream_target;  /* upstream/upstream_address.h */
 
+enum scheme { SCHEME_ANY, SCHEME_HTTP, SCHEME_HTTPS };
+
 enum {
 	REDIRECT_NO_RULE = -1,
 	/* The rules of a site must not hold up other sites, so what they make the server do is counted in bytes that are
@@ -24,7 +26,10 @@ struct redirect_rule {
 	struct redirect_target target;
 	unsigned line, status, parameters;
 	struct parameter *parameter;
+	enum scheme scheme;              /* of the requests it is for; 0: any */
+	struct slice languages, cookies; /* its conditions: lists, separated by commas; absent: none */
 	bool forced, conditional;
+	bool keeps_path;                  /* it leads to the path of the request */
 	bool own_path, scripts, refused;  /* see struct redirect; scripts: for scripts of the site */
 	struct slice extension;           /* of the scripts that the target leads to (FastCGI), with its '.'; or absent */
 	struct upstream_target *upstream; /* NULL: requests are not passed on */
@@ -37,14 +42,14 @@ struct redirect_rules {
 	struct parameter *parameter;
 	unsigned rules, parameters;
 	size_t work;                 /* for all circles, while the file is read */
+	unsigned hiding_work;        /* pairs of rules that were compared by hidden_by() */
 	bool hosts;                  /* some pattern has one */
 	bool programs;               /* some rule is for a program */
 	bool protecting;             /* some rule may protect files: redirect_rules_may_send() */
-	bool forced;                 /* some rule may apply where there is a file */
+	unsigned forced;             /* behind the last rule that may apply where there is a file; 0: none may */
 	bool passing;                /* some rule passes requests on */
 	bool may_pass;               /* see redirect_rules_permit() */
 	struct rules_report *report; /* while the file is read */
-	unsigned for_all[2];         /* by `forced`: the line of the first rule for all paths, or 0 */
 };
 
 /* What a rule has matched. */
@@ -58,9 +63,15 @@ static inline bool redirect_rule_redirects(const struct redirect_rule *rule) { r
 
 /* --- redirect_rules.c --- */
 
-/* Fills in the request of a client that follows a redirect from the host. Writes the path to `decoded` (1 +
+/* Fills in the request of a client that follows a redirect of this request. Writes the path to `decoded` (1 +
  * REDIRECT_TARGET_MAX bytes). Returns false if it is not valid. */
-bool redirect_follow(struct slice target, struct slice host, char *decoded, struct redirect_request *next);
+bool redirect_follow(struct slice target, const struct redirect_request *request, char *decoded,
+					 struct redirect_request *next);
+
+/* Returns whether the rule is for the scheme of a request. */
+static inline bool redirect_rule_has_scheme(const struct redirect_rule *rule, bool secure) {
+	return rule->scheme != (secure ? SCHEME_HTTP : SCHEME_HTTPS);
+}
 
 /* Writes the target of the rule that has matched to the buffer (REDIRECT_TARGET_MAX bytes). Returns whether it leads to
  * another place than the request. */

@@ -15,6 +15,8 @@
  * each parameter that is looked for, looking for a file as WORK_FILE. */
 enum { REQUEST_WORK_MAX = 2 << 20, WORK_PARAMETER = 4, WORK_FILE = 1024 };
 
+enum { HIDING_WORK_MAX = 1 << 20 /* pairs of rules of a file of which one may hide the other */ };
+
 /* Returns whether the query has the parameters of the rule, and fills in their values. */
 static bool match_parameters(const struct redirect_rule *rule, struct slice query, struct slice *values) {
 	for (unsigned i = 0; i < rule->parameters; i++)
@@ -38,22 +40,77 @@ static int find_name(const struct redirect_rule *rule, struct slice name) {
 	return pattern_capture(&rule->pattern, name);
 }
 
-/* --- matching --- */
-
-/* Returns the value of a name, see struct redirect_filling. */
-static struct slice find_value(const void *context, struct slice name, bool *encoded) {
-	const struct redirect_match *m = context;
-	int i = find_name(m->rule, name);
-	*encoded = i >= PATTERN_TOKENS_MAX;
-	return *encoded ? m->parameter[i - PATTERN_TOKENS_MAX] : m->captures.value[i];
+/* Returns the same index for the longest name with which the text begins, and its length, or -1 and 0. */
+static int find_first_name(const struct redirect_rule *rule, struct slice text, size_t *length) {
+	int found = pattern_capture_first(&rule->pattern, text, length);
+	for (unsigned i = 0; i < rule->parameters; i++) {
+		const struct slice name = rule->parameter[i].value;
+		if (!rule->parameter[i].captures || name.length <= *length || !slice_starts(text, name)) continue;
+		found = PATTERN_TOKENS_MAX + (int)i;
+		*length = name.length;
+	}
+	return found;
 }
 
-bool redirect_follow(struct slice target, struct slice host, char *decoded, struct redirect_request *next) {
+/* Takes the text before the next name, and the name, off the front of a target. Returns the text. *name: its index, or
+ * -1 at the end. */
+static struct slice next_name(const struct redirect_rule *rule, struct slice *text, int *name) {
+	size_t n = 0, length = 0;
+	for (*name = -1; n < text->length; n++)
+		if (text->at[n] == ':' && (*name = find_first_name(rule, slice_rest(*text, n + 1), &length)) >= 0) break;
+	const struct slice before = slice_first(*text, n);
+	slice_drop(text, n + (*name >= 0 ? 1 + length : 0));
+	return before;
+}
+
+/* --- conditions --- */
+
+/* Returns whether a language range (RFC 4647, section 3.3.1) matches a language. */
+static bool is_in_range(struct slice language, struct slice range) {
+	return slice_starts_nocase(language, range) &&
+		   (language.length == range.length || language.at[range.length] == '-');
+}
+
+static bool speaks_one_of(struct slice language, struct slice ranges) {
+	for (struct slice range; slice_next_element(&ranges, &range);)
+		if (is_in_range(language, range)) return true;
+	return false;
+}
+
+static bool has_one_of(const struct redirect_request *q, struct slice names) {
+	for (struct slice name; slice_next_element(&names, &name);)
+		if (q->has_cookie && q->has_cookie(q->context, name)) return true;
+	return false;
+}
+
+/* Returns whether the conditions of the rule are met, and adds to *vary what the answer depends on. */
+static bool meets_conditions(const struct redirect_rule *rule, const struct redirect_request *q, unsigned *vary) {
+	if (rule->languages.at) *vary |= REDIRECT_VARY_LANGUAGE;
+	if (rule->languages.at && !speaks_one_of(q->language, rule->languages)) return false;
+	if (rule->cookies.at) *vary |= REDIRECT_VARY_COOKIE;
+	return !rule->cookies.at || has_one_of(q, rule->cookies);
+}
+
+/* --- matching --- */
+
+/* Finds the value of a name, see struct redirect_filling. */
+static size_t find_value(const void *context, struct slice text, struct slice *value, bool *encoded) {
+	const struct redirect_match *m = context;
+	size_t length;
+	const int i = find_first_name(m->rule, text, &length);
+	*encoded = i >= PATTERN_TOKENS_MAX;
+	if (i >= 0) *value = *encoded ? m->parameter[i - PATTERN_TOKENS_MAX] : m->captures.value[i];
+	return length;
+}
+
+bool redirect_follow(struct slice target, const struct redirect_request *request, char *decoded,
+					 struct redirect_request *next) {
 	struct redirect_target to = redirect_target_split(target);
 	size_t length;
 	if (path_decode(to.path, decoded + 1, &length) != 0) return false;
 	decoded[0] = '/';
-	next->host = to.authority.at ? to.authority : host;
+	next->host = to.authority.at ? to.authority : request->host;
+	next->secure = to.scheme.length ? slice_starts_nocase(to.scheme, SLICE("https")) : request->secure;
 	next->path = (struct slice){.at = decoded, .length = 1 + length};
 	next->query = to.query;
 	return true;
@@ -65,8 +122,9 @@ static bool leads_to_itself(const struct redirect_match *match, const struct red
 	char decoded[1 + REDIRECT_TARGET_MAX];
 	struct slice values[REDIRECT_PARAMETERS_MAX];
 	struct redirect_request next;
-	return redirect_rule_redirects(match->rule) && redirect_follow(target, request->host, decoded, &next) &&
+	return redirect_rule_redirects(match->rule) && redirect_follow(target, request, decoded, &next) &&
 		   slice_equal(next.path, request->path) &&
+		   (match->rule->scheme == SCHEME_ANY || next.secure == request->secure) &&
 		   (next.host.at == request->host.at || redirect_target_same_host(next.host, request->host)) &&
 		   match_parameters(match->rule, next.query, values);
 }
@@ -75,6 +133,11 @@ static bool leads_to_itself(const struct redirect_match *match, const struct red
 static enum redirect_filled fill_in(const struct redirect_match *match, const struct redirect_request *request,
 									char *buffer, struct slice *target) {
 	const struct redirect_rule *rule = match->rule;
+	if (rule->keeps_path) {
+		if (3 * request->path.length > REDIRECT_TARGET_MAX) return REDIRECT_MISFIT;
+		*target = (struct slice){.at = buffer, .length = path_encode(request->path, buffer)};
+		return REDIRECT_FILLED;
+	}
 	struct redirect_filling filling = {.target = rule->target,
 									   .query = rule->parameters ? (struct slice){0} : request->query,
 									   .path_only = !redirect_rule_redirects(rule) && !rule->upstream,
@@ -121,7 +184,7 @@ static bool is_source(const struct redirect_rule *rule, struct slice path) {
 	return rule->extension.length && slice_ends(path, rule->extension);
 }
 
-bool redirect_rules_forced(const struct redirect_rules *r) { return r->forced; }
+bool redirect_rules_forced(const struct redirect_rules *r) { return r->forced > 0; }
 
 bool redirect_rules_passing(const struct redirect_rules *r) { return r->passing; }
 
@@ -144,10 +207,11 @@ bool redirect_rules_may_send(const struct redirect_rules *r, struct slice path) 
 	return true;
 }
 
-/* Returns the text before its first name. */
-static struct slice before_names(struct slice text) {
-	struct slice name;
-	return pattern_next_name(&text, &name);
+/* Returns the start of the target's path that no client chooses. */
+static struct slice fixed_start(const struct redirect_rule *rule) {
+	struct slice path = rule->target.path;
+	int name;
+	return next_name(rule, &path, &name);
 }
 
 /* Returns what filling in the target counts, with looking whether it leads to itself. */
@@ -156,20 +220,22 @@ static size_t filling_work(const struct redirect_rule *rule, const struct redire
 	return (REDIRECT_WORK_FILLING + WORK_PARAMETER * rule->parameters) * length;
 }
 
-bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_request *request, bool forced_only,
+bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_request *request, bool there,
 						  char *buffer, struct redirect *result) {
 	struct pattern_subject subject;
 	struct redirect_match match;
-	if (!request->path.length || (forced_only && !r->forced)) return false;
+	const unsigned rules = there ? r->forced : r->rules;
+	result->vary = 0;
+	if (!request->path.length || !rules) return false;
 	const uint64_t *noted = NULL; /* by parameters_note() */
 	const bool deep = r->programs && request->reach;
 	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
 	unsigned i = 0;
-	for (; i < r->rules && subject.work <= REQUEST_WORK_MAX; i++) {
+	for (; i < rules && subject.work <= REQUEST_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
-		if (forced_only && !rule->forced && !is_source(rule, request->path)) continue;
 		if (!rule->scripts && !pattern_may_match(&rule->pattern, &subject)) continue;
+		if (!redirect_rule_has_scheme(rule, request->secure)) continue;
 		match.rule = rule;
 		result->script = 0;
 		if (rule->scripts && !find_script(r, rule, request, reach, &subject.work, &result->script)) break;
@@ -178,22 +244,24 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		if (!may_match_parameters(rule, noted)) continue;
 		subject.work += WORK_PARAMETER * rule->parameters * request->query.length;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
+		if (rule->conditional && !meets_conditions(rule, request, &result->vary)) continue;
 		subject.work += filling_work(rule, request);
 		const enum redirect_filled filled = fill_in(&match, request, buffer, &result->target);
 		if (filled == REDIRECT_MISFIT && rule->forced) break;
 		if (filled != REDIRECT_FILLED || leads_to_itself(&match, request, result->target)) continue;
+		if (there && !rule->forced && !is_source(rule, request->path)) return false; /* the file comes first */
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
 		result->upstream = r->may_pass ? rule->upstream : NULL;
 		result->refused = rule->refused || (rule->upstream && !r->may_pass);
 		result->own_path = rule->own_path;
-		result->fixed = before_names(rule->target.path);
+		result->fixed = fixed_start(rule);
 		result->extension = rule->extension;
 		return true;
 	}
 	/* a rule that was not compared, or whose script or target is not known, may protect something */
-	const bool undecided = i < r->rules || subject.work > REQUEST_WORK_MAX;
-	if (undecided) *result = (struct redirect){.status = 503, .forced = true, .refused = true};
+	const bool undecided = i < rules || subject.work > REQUEST_WORK_MAX;
+	if (undecided) *result = (struct redirect){.status = 503, .forced = true, .refused = true, .vary = result->vary};
 	return undecided;
 }
 
@@ -215,9 +283,8 @@ static bool parse_parameter(struct redirect_rule *rule, struct slice word, struc
 	p.name = rules_take_until(&p.value, '=');
 	if (!p.name.length || p.name.length == word.length)
 		return rules_fail(error, "'%.*s' is neither a parameter nor a path or URL to go to", RULES_SHOWN(word));
-	struct slice name = pattern_placeholder(p.value);
-	p.captures = name.length && name.length + 1 == p.value.length;
-	if (p.captures) p.value = name;
+	p.captures = p.value.length > 1 && p.value.at[0] == ':';
+	if (p.captures) slice_drop(&p.value, 1);
 	for (unsigned i = 0; i < rule->parameters; i++)
 		if (slice_equal(rule->parameter[i].name, p.name)) wrong = "is there twice";
 	if (p.captures && find_name(rule, p.value) >= 0) wrong = "has a name that is there twice";
@@ -296,10 +363,10 @@ static bool refuse(struct redirect_rule *rule) {
 
 /* Notes which parameters the path of the target gets. */
 static void note_names_of_path(struct redirect_rule *rule) {
-	for (struct slice rest = rule->target.path, name; rest.length;) {
-		(void)pattern_next_name(&rest, &name);
-		for (unsigned i = 0; i < rule->parameters && name.length; i++)
-			rule->parameter[i].in_path |= rule->parameter[i].captures && slice_equal(rule->parameter[i].value, name);
+	for (struct slice rest = rule->target.path; rest.length;) {
+		int name;
+		(void)next_name(rule, &rest, &name);
+		if (name >= PATTERN_TOKENS_MAX) rule->parameter[name - PATTERN_TOKENS_MAX].in_path = true;
 	}
 }
 
@@ -316,27 +383,53 @@ static bool check_to(struct redirect_rule *rule, const struct upstreams_allowed 
 	if (!wrong && leads_to_dots(rule)) wrong = "has a segment '.' or '..': write the path that it leads to";
 	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
 	note_names_of_path(rule);
-	for (struct slice rest = rule->to, name; rest.length;) {
+	for (struct slice rest = rule->target.authority, name; rest.length;) {
 		(void)pattern_next_name(&rest, &name);
 		if (name.length && find_name(rule, name) < 0)
-			return rules_fail(error, "nothing before '%.*s' has the name :%.*s (a ':' as text is %%3A)",
-							  RULES_SHOWN(rule->to), RULES_SHOWN(name));
+			return rules_fail(error, "nothing before '%.*s' has the name :%.*s of its host", RULES_SHOWN(rule->to),
+							  RULES_SHOWN(name));
 	}
 	return true;
 }
 
+#define STATUSES "200, 301, 302, 303, 307, 308, 401, 403, 404, 410, 418, 451, 500 or 503"
+
 static bool parse_status(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
-	struct slice known = SLICE("200, 301, 302, 303, 307, 308, 404, 410"), status, digits = word;
+	struct slice known = SLICE("200, 301, 302, 303, 307, 308, 401, 403, 404, 410, 418, 451, 500, 503"), status,
+				 digits = word;
 	rule->forced = slice_ends(word, SLICE("!"));
 	if (rule->forced) digits.length--;
 	while (slice_next_element(&known, &status))
 		if (slice_equal(status, digits)) return scan_uint(status.at, &rule->status) > 0;
-	return rules_fail(error, "'%.*s' is not a status for a rule: use 200, 301, 302, 303, 307, 308, 404 or 410",
-					  RULES_SHOWN(word));
+	return rules_fail(error, "'%.*s' is not a status for a rule: use " STATUSES, RULES_SHOWN(word));
+}
+
+/* Parses a condition: NAME=VALUE,VALUE... */
+static bool parse_condition(struct redirect_rule *rule, struct slice word, struct slice name, struct slice value,
+							struct rules_error *error) {
+	struct slice *const condition = slice_equal(name, SLICE("Language")) ? &rule->languages
+									: slice_equal(name, SLICE("Cookie")) ? &rule->cookies
+																		 : NULL;
+	rule->conditional = true;
+	if (slice_equal(name, SLICE("Country")) || slice_equal(name, SLICE("Role")))
+		return rules_fail(error, "the condition %.*s is never met, since the server knows no %s", RULES_SHOWN(name),
+						  name.at[0] == 'C' ? "country of a client" : "roles");
+	if (!condition) return rules_fail(error, "the condition %.*s is not supported", RULES_SHOWN(name));
+	if (!rule->status) return rules_fail(error, "'%.*s' needs a status in front of it, such as 301", RULES_SHOWN(word));
+	if (condition->at) return rules_fail(error, "'%.*s' is the second condition of its kind", RULES_SHOWN(word));
+	if (!value.length) return rules_fail(error, "'%.*s' has no value", RULES_SHOWN(word));
+	*condition = value;
+	return true;
 }
 
 /* Parses a word that follows `from`: a parameter, `to`, the status, or a condition. */
 static bool parse_word(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
+	if (!rule->to.at && (slice_equal(word, SLICE("200")) || slice_equal(word, SLICE("200!")))) {
+		rule->keeps_path = true;
+		rule->to = SLICE("/");
+		rule->target = redirect_target_split(rule->to);
+		return parse_status(rule, word, error);
+	}
 	if (!rule->to.at && !pattern_begins(word) && !is_program(word)) return parse_parameter(rule, word, error);
 	if (!rule->to.at) {
 		rule->to = word;
@@ -344,8 +437,7 @@ static bool parse_word(struct redirect_rule *rule, struct slice word, struct rul
 		return true;
 	}
 	struct slice value = word, name = rules_take_until(&value, '=');
-	rule->conditional = name.length && name.length < word.length;
-	if (rule->conditional) return rules_fail(error, "the condition %.*s is not supported", RULES_SHOWN(name));
+	if (name.length && name.length < word.length) return parse_condition(rule, word, name, value, error);
 	if (!name.length || rule->status) return rules_fail(error, "'%.*s' is not a condition", RULES_SHOWN(word));
 	return parse_status(rule, word, error);
 }
@@ -360,17 +452,47 @@ static bool parse_words(struct redirect_rule *rule, struct slice line, const str
 	return check_to(rule, allowed, error);
 }
 
-/* Returns the line of a rule above that answers every request for which this one would apply, or 0. */
-static unsigned hidden_by(const struct redirect_rules *r, const struct redirect_rule *rule) {
-	if (is_program(rule->to)) return 0;
-	return r->for_all[true] || rule->forced ? r->for_all[true] : r->for_all[false];
+/* Returns whether a redirect could lead to a path of the pattern, so that it would be skipped there. */
+static bool may_lead_to(const struct redirect_rule *redirect, const struct pattern *pattern) {
+	const struct slice from = pattern_path_start(pattern), to = fixed_start(redirect);
+	return from.length < to.length ? slice_starts(to, from) : slice_starts(from, to);
 }
 
-/* Returns whether the rule applies to every request, so that no later rule does. A redirect does not: it is skipped for
- * the path that it leads to. */
-static bool is_for_all(const struct redirect_rule *rule, struct slice from) {
-	return slice_equal(from, SLICE("/*")) && !rule->parameters && !redirect_rule_redirects(rule) &&
-		   !is_program(rule->to);
+/* Returns the line of a rule above that surely answers every request that the last one would, or 0. */
+static unsigned hidden_by(struct redirect_rules *r) {
+	const struct redirect_rule *last = &r->rule[r->rules - 1];
+	for (unsigned i = 0; i + 1 < r->rules && !last->upstream && r->hiding_work <= HIDING_WORK_MAX; i++) {
+		const struct redirect_rule *rule = &r->rule[i];
+		r->hiding_work++;
+		if (rule->parameters || rule->conditional || rule->upstream || rule->refused) continue;
+		if (rule->scheme != SCHEME_ANY && rule->scheme != last->scheme) continue;
+		if (!pattern_covers(&rule->pattern, &last->pattern)) continue;
+		if (!redirect_rule_redirects(rule) || !may_lead_to(rule, &last->pattern)) return rule->line;
+	}
+	return 0;
+}
+
+/* Returns whether a file is always sent in the place of the rule. */
+static bool has_file_in_way(const struct redirect_rules *r, const struct redirect_rule *rule) {
+	struct slice path = pattern_path_start(&rule->pattern);
+	if (!r->report->thorough || !r->report->there || rule->forced || !rule->pattern.literal || rule->upstream)
+		return false;
+	if (pattern_host(&rule->pattern).at) return false;
+	if (rule->status == 200 && slice_starts(rule->target.path, slice_first(path, path.length - 1)))
+		return false; /* it only says which file that is */
+	if (r->report->there(r->report, path)) return true;
+	path.length -= path.length > 1;
+	return r->report->there(r->report, path);
+}
+
+/* Reports a rule that can never apply. */
+static void report_hidden(struct redirect_rules *r, struct rules_error *error) {
+	const struct redirect_rule *rule = &r->rule[r->rules - 1];
+	const unsigned line = r->report->tell ? hidden_by(r) : 0;
+	if (line) (void)rules_fail(error, "it never applies: line %u comes first", line);
+	else if (!r->report->tell || !has_file_in_way(r, rule)) return;
+	else (void)rules_fail(error, "it does not apply while there is a file: write %u! if it should", rule->status);
+	r->report->tell(r->report, error);
 }
 
 static void free_rule(struct redirect_rule *rule) {
@@ -378,13 +500,14 @@ static void free_rule(struct redirect_rule *rule) {
 	upstream_target_release(rule->upstream);
 }
 
-/* Adds a rule, unless it closes a circle, or would never apply. */
+/* Adds a rule, unless it closes a circle. */
 static bool add_rule(struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
-	const unsigned hiding = hidden_by(r, rule);
-	if (hiding) return rules_fail(error, "it never applies: line %u is for all paths and comes first", hiding);
 	r->rule[r->rules++] = *rule;
 	int before = redirect_closes_circle(r);
-	if (before == REDIRECT_NO_RULE) return true;
+	if (before == REDIRECT_NO_RULE) {
+		report_hidden(r, error);
+		return true;
+	}
 	r->rules--;
 	return rules_fail(error, "it leads in a circle: line %u leads back to it", r->rule[before].line);
 }
@@ -417,16 +540,19 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 		return rules_fail(error, "the pattern is wrong: %s%s", wrong,
 						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
+	rule.scheme = from.at[0] == '/'                           ? SCHEME_ANY
+				  : slice_starts_nocase(from, SLICE("https")) ? SCHEME_HTTPS
+															  : SCHEME_HTTP;
 	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
 	if (!added && is_meant_forced(line)) rule.forced = true;
-	if (added && is_for_all(&rule, from) && !r->for_all[rule.forced]) r->for_all[rule.forced] = rule.line;
 	r->programs |= is_program(rule.to);
 	r->protecting |= is_program(rule.to);
-	r->forced |= rule.forced || is_program(rule.to);
 	r->passing |= added && rule.upstream;
 	if (added) r->parameters += rule.parameters;
-	else if (refuse(&rule)) add_refused(r, &rule, error);
-	else free_rule(&rule);
+	const bool refused = !added && refuse(&rule);
+	if (refused) add_refused(r, &rule, error);
+	else if (!added) free_rule(&rule);
+	if ((added || refused) && (rule.forced || is_program(rule.to))) r->forced = r->rules;
 	return added;
 }
 

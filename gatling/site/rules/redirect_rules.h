@@ -4,32 +4,35 @@
  *
  *     from [name=value...] to [status[!]] [Condition=value...]
  *
- * from    a pattern (pattern.h, PATTERN_LOOSE).
+ * from    a pattern (pattern.h, PATTERN_LOOSE). If it is a URL, the scheme counts, too, but not the port.
  * name=   The query must have a parameter of that name with that value, both decoded as those of forms. If the value
  *         is :name, it may be any, also empty, and :name stands for it; but not "." or "..", in any encoding, if it
  *         becomes part of the path of `to`. If a query repeats a parameter, the first that suits counts.
- * to      a path, or a URL to redirect to. The names of `from` and of parameters in it, and :splat, are replaced. A ':'
- *         before a letter that begins no such name is written %3A. In a path, values of parameters have %2F for '/'. A
+ * to      a path, or a URL to redirect to. The names of `from` and of parameters in it, and :splat, are replaced. Any
+ *         other ':' is itself. In a path, values of parameters have %2F for '/'. A
  *         path of the site or of an upstream has no segment "." or "..", as it is written or with names replaced. A
  *         placeholder in the host of a URL needs text behind it that begins with '.', so that clients cannot choose
  *         the domain.
- * status  301 (the default), 302, 303, 307, 308: a redirect. 200, 404, 410: the content of the path `to`, a file of the
- *         site, with that status; the query and fragment of `to` are ignored. 200 and a URL http://HOST:PORT/...: the
+ * status  301 (the default), 302, 303, 307, 308: a redirect. 200, 401, 403, 404, 410, 418, 451, 500, 503: the content
+ * of the path `to`, a file of the site, with that status; the query and fragment of `to` are ignored. With 200, `to`
+ *         may be left out: then it is the path of the request. 200 and a URL http://HOST:PORT/...: the
  *         request is passed on to that host, or to any of several with commas between them (upstream_address.h).
  *         A URL fcgi:// or scgi:// is that of a program: the same with 200, or no status. It has no fragment.
- * !       The rule also applies where there is a file.
+ * !       The rule also applies where there is a file. But a rule above it that applies comes first: if that has no
+ * '!', the file is sent. Condition  Language=de,en: the client prefers one of these languages, or a variety of one.
+ * Cookie=a,b: it has one of these cookies. Both: both are met. Country and Role are never met.
  *
  * A rule with fcgi:// and no path is for the scripts of the site: it applies to a path if that, or a part of it that
  * ends before a '/', matches `from` and is a file. One with a path also applies where there is a file with the
  * extension of that path. If the URL of a program is wrong, or not allowed, the rule is not ignored, but answers with
  * 503, since scripts are never sent.
  *
- * Conditions cannot be evaluated, so a rule that has one is ignored, as other wrong rules are. But a wrong one without
- * conditions that has a '!' and is no redirect answers with 503, since it may hide files.
+ * Wrong rules are ignored. But a wrong one without conditions that has a '!' and is no redirect answers with 503, since
+ * it may hide files.
  *
  * A redirect, or a URL, gets the query of the request if the rule has no parameters and `to` has no query; a redirect
  * only if it fits. A rule is skipped if it would redirect to the path and host of the request; if it has parameters,
- * only if its target has them, too.
+ * only if its target has them, too; if `from` has a scheme, only if its target has that of the request.
  *
  * A redirect from one path to another that closes a circle with those above it is ignored, unless a file is sent for
  * one of these paths when the rules are read. Rules with a host and rules without are not considered together. */
@@ -43,9 +46,13 @@
 struct redirect_rules;
 
 struct redirect_request {
-	struct slice host;  /* absent, or with a port */
-	struct slice path;  /* decoded as path_decode() does, with a '/' in front */
-	struct slice query; /* with its '?', or absent */
+	struct slice host;     /* absent, or with a port */
+	struct slice path;     /* decoded as path_decode() does, with a '/' in front */
+	struct slice query;    /* with its '?', or absent */
+	bool secure;           /* over https */
+	struct slice language; /* that the client prefers (Accept-Language), or empty */
+	/* Returns whether the request has a cookie of that name. NULL: it has none. */
+	bool (*has_cookie)(const void *context, struct slice name);
 	/* Returns 0 if there is a file at a path, as above, ENOENT if there is none, or an errno if that is unknown for
 	 * now. NULL: there is none. */
 	int (*find_file)(const void *context, struct slice path);
@@ -54,9 +61,13 @@ struct redirect_request {
 	const void *context;
 };
 
+/* Fields of a request on which the answer depends. */
+enum { REDIRECT_VARY_LANGUAGE = 1, REDIRECT_VARY_COOKIE = 2 };
+
 struct redirect {
 	int status;
 	bool forced;
+	unsigned vary; /* is filled in also if no rule applies */
 	/* For a redirect: the value of Location. Otherwise: an absolute path, percent-encoded, for path_decode(). Visible
 	 * ASCII; if it begins with '/', neither '/' nor '\' follows. Written to the caller's buffer. */
 	struct slice target;
@@ -89,12 +100,13 @@ void redirect_rules_permit(struct redirect_rules *rules, bool may_pass);
 /* Returns whether there is a rule that may apply where there is a file. */
 bool redirect_rules_forced(const struct redirect_rules *rules);
 
-/* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a
- * file) for the first forced one. Skips a rule whose target would have no valid host, does not fit into the buffer
- * (REDIRECT_TARGET_MAX bytes), or would be a path with a segment "." or "..". But the result is `refused` if the target
- * of a forced rule does not fit, since that may protect a file, or if comparing a long path or query with all rules
- * would take too long, or if it is unknown whether a file is there that a rule is for. */
-bool redirect_rules_match(const struct redirect_rules *rules, const struct redirect_request *request, bool forced_only,
+/* Returns whether a rule applies, which is the first one in the file, and fills in *result. there: there may be a file,
+ * which comes before a rule without '!': then this returns whether the rule comes before the file. Skips a rule whose
+ * target would have no valid host, does not fit into the buffer (REDIRECT_TARGET_MAX bytes), or would be a path with a
+ * segment "." or "..". But the result is `refused` if the target of a forced rule does not fit, since that may protect
+ * a file, or if comparing a long path or query with all rules would take too long, or if it is unknown whether a file
+ * is there that a rule is for. */
+bool redirect_rules_match(const struct redirect_rules *rules, const struct redirect_request *request, bool there,
 						  char *buffer, struct redirect *result);
 
 #endif

@@ -53,7 +53,7 @@ enum target_part { TEXT, VALUE, SEGMENT, SEGMENTS, OCTETS };
  * Characters that are allowed in a path stay as they are: encoded, they would mean something else (RFC 3986, section
  * 2.2). */
 static void add(struct text *t, struct slice s, enum target_part kind) {
-	static const char *const kept[] = {[TEXT] = "!$'()*+,;:@=&?",
+	static const char *const kept[] = {[TEXT] = "!$'()*+,;:@=&?#",
 									   [VALUE] = "!$'()*+,;:@=",
 									   [SEGMENT] = "!$'()*,:@=",
 									   [SEGMENTS] = "!$'()*+,;:@=&",
@@ -76,12 +76,17 @@ static bool add_part(struct text *t, const struct redirect_filling *f, struct sl
 					 enum target_part encoded) {
 	bool in_host = part.at == f->target.authority.at, is_encoded;
 	while (part.length && !t->overflow) {
-		struct slice name;
-		add(t, pattern_next_name(&part, &name), TEXT);
-		if (!name.length) break;
-		struct slice value = f->find(f->context, name, &is_encoded);
-		if (in_host && (!value.length || chars_host(value) != value.length)) return false;
-		add(t, value, is_encoded ? encoded : octets);
+		struct slice text = slice_first(part, slice_until(part, ':')), value;
+		add(t, text, TEXT);
+		slice_drop(&part, text.length);
+		if (!part.length) break;
+		/* in a host a ':' before a digit is that of a port */
+		const bool named = !in_host || pattern_placeholder(part).length;
+		const size_t length = named ? f->find(f->context, slice_rest(part, 1), &value, &is_encoded) : 0;
+		slice_drop(&part, 1 + length);
+		if (!length) add(t, SLICE(":"), TEXT);
+		else if (in_host && (!value.length || chars_host(value) != value.length)) return false;
+		else add(t, value, is_encoded ? encoded : octets);
 	}
 	return true;
 }

@@ -1,5 +1,6 @@
-/* redirect_target.h - the path or URL that a rule of _redirects leads to. It may have a query and a fragment, and
- * ":name" in it is replaced with what the rule has matched. */
+/* redirect_target.h - the path or URL that a rule of _redirects leads to. It may have a query and a fragment. A ':'
+ * before a name of the rule, the longest that is there, is replaced with what that has matched; any other ':' is
+ * itself. */
 #ifndef GATLING_SITE_RULES_REDIRECT_TARGET_H
 #define GATLING_SITE_RULES_REDIRECT_TARGET_H
 
@@ -33,8 +34,9 @@ struct redirect_filling {
 	struct slice query; /* of the request, with its '?', or absent: added if the target has none */
 	bool path_only;     /* leave out query and fragment */
 	bool no_dots;       /* the path may not get a segment of dots: path_has_dots() */
-	/* Returns the value of a name: octets, or text that a client has encoded already. */
-	struct slice (*find)(const void *context, struct slice name, bool *encoded);
+	/* Returns the length of the name with which the text begins, or 0 if that is none, and fills in its value: octets,
+	 * or text that a client has encoded already. */
+	size_t (*find)(const void *context, struct slice text, struct slice *value, bool *encoded);
 	const void *context;
 };
 

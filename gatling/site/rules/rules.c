@@ -13,7 +13,7 @@ bool rules_fail(struct rules_error *error, const char *format, ...) {
 	vsnprintf(error->text, sizeof error->text, format, arguments);
 	va_end(arguments);
 	for (char *c = error->text; *c; c++)
-		if (*c < ' ' || *c > '~') *c = '?';
+		if ((*c < ' ' || *c > '~') && *c != '\t') *c = '?';
 	return false;
 }
 

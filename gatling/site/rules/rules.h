@@ -23,11 +23,14 @@ struct upstreams_allowed; /* upstream/upstream_address.h */
 
 /* Callbacks and settings for the reader of a file of rules. Embedded in a larger struct. */
 struct rules_report {
-	/* Called for each line that is ignored. NULL: these are not reported. */
+	/* Called for each line that is ignored, or has no effect. NULL: these are not reported. */
 	void (*tell)(struct rules_report *report, const struct rules_error *error);
+	/* Called for what the owner of a correct line may want to know. NULL: that is not reported. */
+	void (*note)(struct rules_report *report, const struct rules_error *error);
 	/* Returns whether the site has a file for a path (decoded, with a '/' in front), which takes precedence over rules.
 	 * NULL: it has none. */
 	bool (*there)(struct rules_report *report, struct slice path);
+	bool thorough;                             /* also report what has no effect while the files are as they are */
 	const struct upstreams_allowed *upstreams; /* to which requests may be passed on; NULL: to none */
 };
 
