@@ -20,7 +20,7 @@
 #include "gatling/base/platform.h"
 #include "gatling/check.h"
 #include "gatling/files/unserved.h"
-#include "gatling/http/media_type.h"
+#include "gatling/media/media_type.h"
 #include "gatling/listen.h"
 #include "gatling/log/error_log.h"
 #include "gatling/opener/opener.h"

@@ -24,6 +24,7 @@ SERVER = [
     ["gatling/client"],
     ["gatling/tls", "gatling/log", "gatling/status", "gatling/acme"],
     ["gatling/files"],
+    ["gatling/media"],
     ["gatling/http"],
     ["gatling/opener"],
     ["gatling/base"],

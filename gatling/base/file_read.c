@@ -23,6 +23,8 @@ static int read_all(int fd, char *to, size_t size, off_t from, ssize_t (*read_so
 
 int file_read_at(int fd, char *to, size_t size, off_t from) { return read_all(fd, to, size, from, pread); }
 
+int file_read_at_once_to(int fd, char *to, size_t size) { return read_all(fd, to, size, 0, io_pread_at_once); }
+
 static char *read_text(int fd, size_t size, ssize_t (*read_some)(int, void *, size_t, off_t)) {
 	char *text = malloc(size + 1);
 	int error = text ? read_all(fd, text, size, 0, read_some) : ENOMEM;

@@ -8,6 +8,10 @@
 /* Reads size bytes of a file, from offset `from` on, to `to`. Returns 0 or an errno; EAGAIN: the file is shorter. */
 int file_read_at(int fd, char *to, size_t size, off_t from);
 
+/* Does the same from the start of the file, but fails with EINPROGRESS if the bytes are not in memory, instead of
+ * waiting for a disk. */
+int file_read_at_once_to(int fd, char *to, size_t size);
+
 /* Reads the first size bytes of a file, whatever its file offset is. Returns them with a NUL behind them, to be freed
  * with free(), or NULL with errno; EAGAIN: the file is shorter, since it is being written. */
 char *file_read(int fd, size_t size);

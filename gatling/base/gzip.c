@@ -120,6 +120,16 @@ int gzip_compress_generated(iob_fill *fill, void *owner, uint64_t length, const 
 
 /* --- decompressing --- */
 
+size_t gzip_start(struct slice gzip, char *out, size_t size, bool *whole) {
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)gzip.at, .avail_in = (uInt)gzip.length, .next_out = (Bytef *)out};
+	z.avail_out = (uInt)size;
+	*whole = false;
+	if (inflateInit2(&z, WINDOW_GZIP) != Z_OK) return 0;
+	*whole = inflate(&z, Z_SYNC_FLUSH) == Z_STREAM_END && !z.avail_in;
+	inflateEnd(&z);
+	return size - z.avail_out;
+}
+
 struct gzip_reader {
 	z_stream z;
 	struct input in; /* its buffer is NULL before the first piece */

@@ -42,6 +42,10 @@ int gzip_compress_generated(iob_fill *fill, void *owner, uint64_t length, const 
 /* Decompresses gzip to count its bytes. Returns 0 or an errno; EILSEQ: it is malformed. */
 int gzip_measure(const struct gzip_bytes *bytes, const atomic_bool *stop, uint64_t *size);
 
+/* Decompresses the beginning of gzip, at most size bytes, to out. Returns how many; 0 also if it is malformed, or
+ * without memory. *whole: there is no more. */
+size_t gzip_start(struct slice gzip, char *out, size_t size, bool *whole);
+
 /* Decompresses gzip piece by piece, for iob_addsource(). From the first piece on it takes GZIP_READER bytes of memory
  * (zlib's manual: a window of 32 KB and about 7 KB). The bytes must stay valid until release(owner), which
  * gzip_reader_new() calls, too, when it returns NULL without memory. unchanged(owner) is called after each piece has

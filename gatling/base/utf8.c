@@ -20,11 +20,11 @@ size_t utf8_character(struct slice text, uint32_t *character) {
 
 static bool is_binary(uint32_t c) { return c < ' ' && c != '\t' && c != '\n' && c != '\f' && c != '\r' && c != '\x1b'; }
 
-/* Returns whether rest may be the beginning of a character. */
-static bool is_incomplete(struct slice rest) {
-	if (rest.length >= CHARACTER_MAX || (unsigned char)rest.at[0] < 0xC2) return false;
-	for (size_t i = 1; i < rest.length; i++)
-		if (((unsigned char)rest.at[i] & 0xC0) != 0x80) return false;
+bool utf8_is_incomplete(struct slice text) {
+	const unsigned char lead = (unsigned char)text.at[0];
+	if (text.length >= CHARACTER_MAX || lead < 0xC2 || lead > 0xF4) return false;
+	for (size_t i = 1; i < text.length; i++)
+		if (((unsigned char)text.at[i] & 0xC0) != 0x80) return false;
 	return true;
 }
 
@@ -32,7 +32,7 @@ bool utf8_is_text(struct slice start, bool more) {
 	while (start.length) {
 		uint32_t c;
 		size_t length = utf8_character(start, &c);
-		if (c == UTF8_INVALID) return more && is_incomplete(start);
+		if (c == UTF8_INVALID) return more && utf8_is_incomplete(start);
 		if (is_binary(c)) return false;
 		slice_drop(&start, length);
 	}

@@ -16,6 +16,9 @@ size_t utf8_character(struct slice text, uint32_t *character);
  * incomplete. */
 bool utf8_is_text(struct slice start, bool more);
 
+/* Returns whether a text that has no valid character at its front may be the beginning of one. It must not be empty. */
+bool utf8_is_incomplete(struct slice text);
+
 /* Returns whether the text has overlong forms (RFC 3629, section 3), with which "/" and "." were once smuggled past
  * checks. It need not be UTF-8 otherwise. */
 bool utf8_has_overlong(struct slice text);

@@ -10,7 +10,7 @@
 
 /* Bytes for each thread, half as many again as all uses of WORKSPACE() take; only the pages that are used are
  * resident. */
-enum { WORKSPACE_MAX = 1536 * 1024 };
+enum { WORKSPACE_MAX = 1728 * 1024 };
 
 /* Reserves the memory of the calling thread, until that ends. Returns 0, or -1 with errno ENOMEM. Does nothing the
  * second time. */

@@ -7,8 +7,8 @@
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
 #include "gatling/files/unserved.h"
-#include "gatling/http/media_type.h"
 #include "gatling/site/cache_entry.h"
+#include "gatling/media/content_type.h"
 #include "gatling/site/freshness.h"
 
 enum { SUFFIX_ROOM = 8 };
@@ -22,7 +22,8 @@ static const char *coded_path(const struct cache_entry *e, enum coding coding, c
 /* Returns whether other codings of a file are ignored: it has the name of an encoded file itself, or may be a private
  * key, which could not be recognized in an encoded file. */
 static bool ignores_codings(const struct cache_entry *e) {
-	return coding_original(e->path).length < e->path.length || unserved_is_key(e->path);
+	return coding_original(e->path).length < e->path.length || slice_ends_nocase(e->path, SLICE(".svgz")) ||
+		   unserved_is_key(e->path);
 }
 
 /* Calls stat(2) for the file in a coding. Returns 0 or an errno. */
@@ -82,31 +83,61 @@ static int open_file(struct cache *c, struct cache_entry *e, enum coding coding,
 }
 
 /* Returns the set of codings that can be generated from the others. */
-static unsigned producible(const struct cache *c, const struct resource *r, const char *type) {
+static unsigned producible(const struct cache *c, const struct resource *r, const struct content_type *type) {
 	const struct representation *identity = r->representation[CODING_IDENTITY];
 	if (!identity) return r->representation[CODING_GZIP] ? 1U << CODING_IDENTITY : 0;
-	if (r->representation[CODING_GZIP] || !c->options.gzip_bytes) return 0;
+	if (r->representation[CODING_GZIP] || !c->options.gzip_bytes || type->encoding.at) return 0;
 	if (identity->size <= GZIP_LEAST || identity->size > GZIP_MOST) return 0;
-	return gzip_worthwhile(slice_of(type)) ? 1U << CODING_GZIP : 0;
+	return gzip_worthwhile(slice_of(type->type)) ? 1U << CODING_GZIP : 0;
 }
 
-/* Returns the media type by the name, or, if that does not tell, by the content. */
-static const char *type_of(struct cache_entry *e) {
-	const char *type = media_type_of(e->path);
-	if (type) return type;
-	const struct representation *f = e->resource.representation[CODING_IDENTITY];
-	const int text = f ? representation_is_text(f) : 0;
-	e->recent |= text == -1; /* it is loaded again soon */
-	return text == 1 ? MEDIA_TYPE_TEXT : MEDIA_TYPE_UNKNOWN;
+/* Returns the owner's Content-Encoding, that of the last pattern, for a file that is sent for its own path, or an
+ * absent slice. */
+static struct slice owners_encoding(const struct cache_entry *e, const struct header_set *headers) {
+	struct slice encoding = {0};
+	for (unsigned i = 0; headers && !e->stands_in && !e->error && i < headers->count; i++) {
+		struct slice list = headers->item[i].value;
+		if (headers->item[i].detach || !header_named(&headers->item[i], "Content-Encoding")) continue;
+		while (slice_next_element(&list, &encoding)) continue;
+	}
+	return encoding;
 }
 
-/* Writes the fields of all representations, and counts their memory. missed: a file could not be opened. Returns 0 or
- * ENOMEM. */
+/* Finds out what the file is. Returns 0, or EINPROGRESS if that needs a part of it that is not in memory. */
+static int find_type(struct cache_entry *e, const struct header_set *headers, struct content_type *type) {
+	const struct representation *identity = e->resource.representation[CODING_IDENTITY];
+	const struct representation *file = identity ? identity : e->resource.representation[CODING_GZIP];
+	struct content_source source = {.path = e->path,
+									.encoding = owners_encoding(e, headers),
+									.packed = file && !identity,
+									.start = SLICE(""),
+									.more = true};
+	if (file && content_type_needs_start(&source)) {
+		struct slice start;
+		const int error = representation_start(file, e->fetched, &start);
+		if (error == EINPROGRESS) return error;
+		if (!error) source.start = start;
+		if (!error) source.more = file->stored > start.length;
+		e->recent |= error != 0; /* it is loaded again soon */
+	}
+	*type = content_type_find(&source);
+	return 0;
+}
+
+/* Writes the fields of all representations, and counts their memory. missed: a file could not be opened. Returns 0,
+ * EINPROGRESS or ENOMEM. */
 static int write_all_fields(struct cache *c, struct cache_entry *e, const struct header_set *headers, bool missed) {
 	struct resource *r = &e->resource;
-	struct field_options o = {.type = type_of(e), .headers = headers, .stands_in = e->stands_in, .error = e->error};
-	int error = 0;
-	r->producible = producible(c, r, o.type);
+	struct content_type type;
+	int error = find_type(e, headers, &type);
+	if (error) return error;
+	struct field_options o = {.type = type.type,
+							  .utf8 = type.utf8,
+							  .encoding = type.encoding,
+							  .headers = headers,
+							  .stands_in = e->stands_in,
+							  .error = e->error};
+	r->producible = producible(c, r, &type);
 	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
 	bool restricted = e->restricted || r->guard.permission != PERMISSION_OPEN;
 	if (c->options.cache_control) o.cache_control = freshness(e->path, o.type, restricted, e->stands_in);

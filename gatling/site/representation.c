@@ -9,12 +9,13 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
-#include "gatling/base/utf8.h"
+#include "gatling/base/workspace.h"
 #include "gatling/files/digest.h"
 #include "gatling/files/unserved.h"
 #include "gatling/http/date.h"
 #include "gatling/http/field_line.h"
 #include "gatling/http/hpack.h"
+#include "gatling/media/content_type.h"
 #include "gatling/site/freshness.h"
 #include "io/at_once.h"
 
@@ -81,12 +82,11 @@ bool representation_unwritten(void *file) {
 	return !file_version_rewritten(&f->version, &now);
 }
 
-int representation_is_text(const struct representation *file) {
-	char start[REPRESENTATION_START];
-	size_t length = file->size < REPRESENTATION_START ? (size_t)file->size : REPRESENTATION_START;
-	if (file->body) return utf8_is_text((struct slice){.at = file->body, .length = length}, file->size > length);
-	if (file_read_at(file->fd, start, length, 0) != 0) return -1;
-	return utf8_is_text((struct slice){.at = start, .length = length}, file->size > length);
+int representation_start(const struct representation *file, bool waits, struct slice *start) {
+	const size_t length = file->stored < CONTENT_TYPE_START ? (size_t)file->stored : CONTENT_TYPE_START;
+	char *room = file->body ? NULL : WORKSPACE(CONTENT_TYPE_START);
+	*start = (struct slice){.at = file->body ? file->body : room, .length = length};
+	return !room ? 0 : waits ? file_read_at(file->fd, room, length, 0) : file_read_at_once_to(file->fd, room, length);
 }
 
 bool representation_gone(const struct representation *file) {
@@ -221,16 +221,25 @@ static const struct header_item *find_header(const struct header_set *set, const
 	return NULL;
 }
 
-static char *put_coding(char *at, enum coding coding) {
-	return coding == CODING_IDENTITY ? at : field_line_put(at, SLICE("Content-Encoding"), coding_name[coding]);
+/* Writes Content-Encoding, if there is one, and has f refer to its value. */
+static char *put_encoding(char *at, struct representation *f, struct slice encoding) {
+	f->encoding = f->coding == CODING_IDENTITY ? encoding : coding_name[f->coding];
+	if (!f->encoding.at) return at;
+	at = field_line_put(at, SLICE("Content-Encoding"), f->encoding);
+	f->encoding.at = at - f->encoding.length - strlen("\r\n");
+	return at;
 }
 
 static char *put_type(char *at, struct representation *f, const struct field_options *o) {
 	const struct header_item *type = find_header(o->headers, "Content-Type");
 	f->type = type && !type->detach ? type->value : slice_of(o->type);
 	if (!type || !type->detach) {
-		at = field_line_put(at, SLICE("Content-Type"), f->type);
-		f->type.at = at - f->type.length - strlen("\r\n");
+		static const struct slice charset = SLICE("; charset=utf-8");
+		char *end = field_line_put(at, SLICE("Content-Type"), f->type) - strlen("\r\n");
+		f->type.at = end - f->type.length;
+		if (!type && o->utf8) end = text_copy(end, charset);
+		f->type.length = (size_t)(end - f->type.at);
+		at = text_copy(end, SLICE("\r\n"));
 	}
 	return find_header(o->headers, "X-Content-Type-Options") ? at : text_copy(at, SLICE(NOSNIFF_LINE));
 }
@@ -267,7 +276,9 @@ static char *put_always(char *at, const struct field_options *o) {
 		at = field_line_put(at, SLICE("Cache-Control"), o->cache_control);
 	for (unsigned i = 0; o->headers && i < o->headers->count; i++) {
 		const struct header_item *item = &o->headers->item[i];
-		if (item->detach || header_named(item, "Vary") || header_named(item, "Content-Type")) continue;
+		if (item->detach || header_named(item, "Vary") || header_named(item, "Content-Type") ||
+			header_named(item, "Content-Encoding"))
+			continue;
 		if (item != owners || !overruled) at = field_line_put(at, item->name, item->value);
 	}
 	return at;
@@ -276,22 +287,26 @@ static char *put_always(char *at, const struct field_options *o) {
 /* Returns the lines of the media type, which follow that of the coding. */
 static struct slice type_lines(const struct representation *f) {
 	struct slice lines = {.at = f->fields.at + f->type_at, .length = f->validators_at - f->type_at};
-	if (f->coding != CODING_IDENTITY) slice_drop(&lines, slice_until(lines, '\n') + 1);
+	if (f->encoding.at) slice_drop(&lines, slice_until(lines, '\n') + 1);
 	return lines;
+}
+
+/* Has a value that is in the text refer to the copy; others are static, or absent. */
+static void follow(struct slice *value, const char *text, size_t length, const char *copy) {
+	const size_t at = (uintptr_t)value->at - (uintptr_t)text;
+	if (at < length) value->at = copy + at;
 }
 
 /* Copies the fields to memory of their own, with room for the block behind them. Returns 0 or ENOMEM. */
 static int keep_text(struct representation *f, const char *text) {
-	const size_t date = f->validators.date.at ? (size_t)(f->validators.date.at - text) : 0;
-	const size_t type = (uintptr_t)f->type.at - (uintptr_t)text;
-	const bool has_type = type < f->fields.length; /* else it is static */
 	f->text_size = f->fields.length + HPACK_BOUND(f->fields.length);
 	char *kept = malloc(f->text_size);
 	f->fields.at = kept;
 	if (!kept) return ENOMEM;
 	memcpy(kept, text, f->fields.length);
-	if (date) f->validators.date.at = kept + date;
-	if (has_type) f->type.at = kept + type;
+	follow(&f->validators.date, text, f->fields.length, kept);
+	follow(&f->type, text, f->fields.length, kept);
+	follow(&f->encoding, text, f->fields.length, kept);
 	return 0;
 }
 
@@ -306,9 +321,8 @@ struct slice representation_block(struct representation *f) {
 /* Copies the lines of the media type, and has type refer to the copy. */
 static char *copy_type(char *at, struct representation *f, const struct representation *origin) {
 	const struct slice lines = type_lines(origin);
-	const uintptr_t type = (uintptr_t)origin->type.at - (uintptr_t)lines.at;
 	f->type = origin->type;
-	if (type < lines.length) f->type.at = at + type;
+	follow(&f->type, lines.at, lines.length, at);
 	return text_copy(at, lines);
 }
 
@@ -321,7 +335,8 @@ static int write_fields(struct representation *f, const struct field_options *o,
 	if (!text) return ENOMEM;
 	char *at = field_line_put_length(text, f->size);
 	f->type_at = (size_t)(at - text);
-	at = put_coding(at, f->coding);
+	const bool same = origin && origin->coding == f->coding;
+	at = put_encoding(at, f, o ? o->encoding : same ? origin->encoding : (struct slice){0});
 	at = o ? put_type(at, f, o) : copy_type(at, f, origin);
 	f->validators_at = (size_t)(at - text);
 	at = put_validators(at, f);

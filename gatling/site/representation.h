@@ -38,7 +38,7 @@ struct representation {
 	bool gzipped;     /* body or fd have `stored` bytes of gzip, to be decompressed while sending */
 	uint64_t stored;  /* bytes in body or fd */
 	enum coding coding;
-	struct slice type;            /* the value of Content-Type */
+	struct slice type, encoding;  /* the values of Content-Type and Content-Encoding; absent: none */
 	struct validators validators; /* a large file has no entity-tag until it is hashed */
 	/* The field lines, each with its CRLF, in four parts, because some statuses leave parts out: Content-Length (not
 	 * with 304 and 206); Content-Encoding, Content-Type and NOSNIFF_LINE (not with 304 and a 206 of several ranges);
@@ -61,7 +61,9 @@ struct representation {
  * in. */
 struct field_options {
 	const char *type; /* the server's media type, which the owner's replaces */
+	bool utf8;        /* it has the charset */
 	enum coding coding;
+	struct slice encoding;            /* Content-Encoding of the identity; absent: none */
 	bool varies;                      /* the response depends on Accept-Encoding */
 	struct slice cache_control;       /* absent: none */
 	const struct header_set *headers; /* of the owner, see struct header_item; NULL: none */
@@ -118,9 +120,9 @@ bool representation_shared(const struct representation *file);
 /* Returns the bytes of memory that it takes, without its own structure. */
 size_t representation_memory(const struct representation *file);
 
-/* Returns whether its first REPRESENTATION_START bytes are text (utf8_is_text()), or -1 if they cannot be read. */
-enum { REPRESENTATION_START = 1024 };
-int representation_is_text(const struct representation *file);
+/* Sets *start to its first bytes, at most CONTENT_TYPE_START, which are valid until the next call. Returns 0 or an
+ * errno: EINPROGRESS if they are not in memory, unless it may wait for a disk. */
+int representation_start(const struct representation *file, bool waits, struct slice *start);
 
 /* Returns whether it is an open file that has been removed. */
 bool representation_gone(const struct representation *file);

@@ -201,7 +201,7 @@ static char *put_representation_fields(char *at, const struct response *r, uint6
 	} else if (r->ranges > 1) {
 		*length = multipart_length(r);
 		at = field_line_put_length(at, *length);
-		if (f->coding != CODING_IDENTITY) at = field_line_put(at, SLICE("Content-Encoding"), coding_name[f->coding]);
+		if (f->encoding.at) at = field_line_put(at, SLICE("Content-Encoding"), f->encoding);
 		at = text_copy(at, SLICE("Content-Type: multipart/byteranges; boundary="));
 		at = text_copy(text_copy(at, boundary(r)), SLICE("\r\n" NOSNIFF_LINE));
 		at = text_copy(at, slice_rest(f->fields, f->validators_at));

@@ -3,7 +3,7 @@
 #define GATLING_SITE_RESPONSE_H
 
 #include "gatling/base/job.h"
-#include "gatling/http/media_type.h"
+#include "gatling/media/media_type.h"
 #include "gatling/http/range.h"
 #include "gatling/http/request.h"
 #include "gatling/site/representation.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-#include "gatling/http/media_type.h"
+#include "gatling/media/media_type.h"
 
 static bool is_hashed(const char *path) {
 	const char *type = media_type_of(slice_of(path));

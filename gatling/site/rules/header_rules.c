@@ -63,7 +63,7 @@ enum { COMPARED_MAX = 1 << 20 /* pairs of fields of a file, of which one may rep
 
 /* Returns whether only the server can set the field, which is about itself or the framing of the message. */
 static bool is_servers_own(struct slice name) {
-	struct slice own, all = SLICE("Accept-Ranges, Age, Allow, Connection, Content-Encoding, Content-Length, "
+	struct slice own, all = SLICE("Accept-Ranges, Age, Allow, Connection, Content-Length, "
 								  "Content-Range, Date, ETag, Keep-Alive, Last-Modified, Location, Server, Trailer, "
 								  "Transfer-Encoding, Upgrade, WWW-Authenticate");
 	while (slice_next_element(&all, &own))
@@ -98,7 +98,8 @@ static struct slice name_in(struct slice value, const struct pattern *pattern) {
 }
 
 static bool describes_content(struct slice name) {
-	return slice_equal_nocase(name, SLICE("Content-Type")) || slice_equal_nocase(name, SLICE("X-Content-Type-Options"));
+	return slice_equal_nocase(name, SLICE("Content-Type")) || slice_equal_nocase(name, SLICE("Content-Encoding")) ||
+		   slice_equal_nocase(name, SLICE("X-Content-Type-Options"));
 }
 
 static bool check_field(const struct header_field *f, const struct pattern *pattern, struct rules_error *error) {
@@ -106,8 +107,8 @@ static bool check_field(const struct header_field *f, const struct pattern *patt
 		return rules_fail(error, "'%.*s' is not a field name", RULES_SHOWN(f->name));
 	if (f->detach && slice_equal_nocase(f->name, SLICE("Server")))
 		return rules_fail(error, "the server always sends Server: remove this line");
-	if (slice_equal_nocase(f->name, SLICE("Content-Encoding")))
-		return rules_fail(error, "the server sets it for NAME.gz, NAME.br and NAME.zst: remove this line");
+	if (slice_equal_nocase(f->name, SLICE("Content-Encoding")) && slice_equal_nocase(f->value, SLICE("identity")))
+		return rules_fail(error, "a file without a coding has no Content-Encoding: remove this line");
 	if (is_servers_own(f->name))
 		return rules_fail(error, "only the server can set %.*s: remove this line", RULES_SHOWN(f->name));
 	if (slice_equal_nocase(f->name, SLICE("Basic-Auth"))) {

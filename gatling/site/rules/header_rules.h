@@ -11,8 +11,9 @@
  * Content-Length, Date, ETag, ... So is Basic-Auth, which on other servers asks for a password.
  *
  * In a value, ":name" and ":splat" of its pattern are replaced with what they have matched, percent-encoded except for
- * letters, digits and "-._~/", so that a client cannot add syntax to the value. Every other ':' is itself. Content-Type
- * and X-Content-Type-Options, which describe the bytes that are sent, may not contain them. */
+ * letters, digits and "-._~/", so that a client cannot add syntax to the value. Every other ':' is itself.
+ * Content-Type, Content-Encoding and X-Content-Type-Options, which describe the bytes that are sent, may not contain
+ * them. */
 #ifndef GATLING_SITE_RULES_HEADER_RULES_H
 #define GATLING_SITE_RULES_HEADER_RULES_H
 
@@ -52,8 +53,9 @@ struct header_set {
  * since it stands in for another one. HEADER_UNCACHED: not at all, since it is for one request only. */
 enum header_caching { HEADER_CACHED, HEADER_CACHED_BRIEFLY, HEADER_UNCACHED };
 
-/* Writes the fields as lines to out (set->octets bytes), and returns how many bytes that are. Leaves out Content-Type
- * and X-Content-Type-Options, which describe a file, and a Cache-Control that allows more than `caching`. */
+/* Writes the fields as lines to out (set->octets bytes), and returns how many bytes that are. Leaves out
+ * Content-Type, Content-Encoding and X-Content-Type-Options, which describe a file, and a Cache-Control that allows
+ * more than `caching`. */
 size_t header_set_lines(const struct header_set *set, enum header_caching caching, char *out);
 
 /* Returns whether the item is a Cache-Control that lets caches keep a response for more than HEADER_BRIEF_S: with
