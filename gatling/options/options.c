@@ -19,6 +19,7 @@
 #include "gatling/conn/min_rate.h"
 #include "gatling/http/path.h"
 #include "gatling/options/help.h"
+#include "gatling/options/nearest.h"
 #include "gatling/options/values.h"
 #include "io/io.h"
 #include "io/version.h"
@@ -196,6 +197,17 @@ static const struct option long_options[] = {
 	{0},
 };
 
+__attribute__((noreturn)) static void refuse_unknown(const char *argument) {
+	const char *meant = nearest_option(long_options, argument + strspn(argument, "-"));
+	if (meant) option_refuse("unknown option '%s': did you mean --%s?", argument, meant);
+	option_refuse("unknown option '%s'", argument);
+}
+
+/* Warns of an option that a later one overrules. */
+static void warn_if_overruled(bool overruled, const char *earlier, const char *later) {
+	if (overruled) notice_line(LEVEL_WARNING, "%s has no effect, since %s comes after it", earlier, later);
+}
+
 static void add_cert(struct options *o, const char *file) {
 	if (o->tls.certs == CERTS_MAX) option_refuse("more than %d certificates", CERTS_MAX);
 	o->tls.cert[o->tls.certs++] = file;
@@ -354,18 +366,36 @@ void options_parse(struct options *o, int argc, char **argv) {
 			break;
 		case LONG_RATE: o->limits.rate = option_rate("--rate", optarg); break;
 		case LONG_ADDRESS_RATE: o->limits.address_rate = option_rate("--address-rate", optarg); break;
-		case 'd': listings = 1; break;
-		case 'D': listings = 0; break;
+		case 'd':
+			warn_if_overruled(listings == 0, "--no-listings", "--listings");
+			listings = 1;
+			break;
+		case 'D':
+			warn_if_overruled(listings == 1, "--listings", "--no-listings");
+			listings = 0;
+			break;
 		case 'r': o->site.fallback = url(optarg); break;
 		case LONG_CACHE: o->site.cache = option_size("--cache", optarg, CACHE_MIN); break;
 		case LONG_CACHE_FILES: o->site.cache_files = option_number("--cache-files", optarg, 1, CACHE_FILES_MAX); break;
 		case LONG_GZIP_CACHE: o->site.gzip_cache = option_size("--gzip-cache", optarg, 0); break;
 		case LONG_NO_CACHE_CONTROL: o->site.cache_control = false; break;
 		case LONG_MIME: o->mime = optarg; break;
-		case 'v': o->site.vhosts = VHOSTS_ONLY; break;
-		case 'V': o->site.vhosts = VHOSTS_OFF; break;
-		case 'e': o->tls.https = HTTPS_ON; break;
-		case 'E': o->tls.https = HTTPS_OFF; break;
+		case 'v':
+			warn_if_overruled(o->site.vhosts == VHOSTS_OFF, "--no-vhosts", "--vhosts");
+			o->site.vhosts = VHOSTS_ONLY;
+			break;
+		case 'V':
+			warn_if_overruled(o->site.vhosts == VHOSTS_ONLY, "--vhosts", "--no-vhosts");
+			o->site.vhosts = VHOSTS_OFF;
+			break;
+		case 'e':
+			warn_if_overruled(o->tls.https == HTTPS_OFF, "--no-https", "--https");
+			o->tls.https = HTTPS_ON;
+			break;
+		case 'E':
+			warn_if_overruled(o->tls.https == HTTPS_ON, "--https", "--no-https");
+			o->tls.https = HTTPS_OFF;
+			break;
 		case LONG_CERT: add_cert(o, optarg); break;
 		case LONG_KEY: add_key(o, optarg); break;
 		case LONG_CERT_DIR: o->tls.cert_dir = optarg; break;
@@ -413,7 +443,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 			if (optopt >= LONG_SYMLINKS || (optopt && strchr(short_options, optopt)))
 				option_refuse("option '%s' takes no value", argv[optind - 1]);
 			if (optopt) option_refuse("unknown option '-%c'", optopt);
-			option_refuse("unknown option '%s'", argv[optind - 1]);
+			refuse_unknown(argv[optind - 1]);
 		}
 	}
 	if (o->acme.on && !o->acme.email && optind < argc && strchr(argv[optind], '@'))

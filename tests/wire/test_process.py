@@ -46,6 +46,34 @@ def test_a_wrong_option_is_named_in_one_line(build, flags, named):
     assert one_line(done.stderr) and named in done.stderr
 
 
+@pytest.mark.parametrize(
+    "given,meant",
+    [
+        ("--lisings", "--listings"), ("--lsitings", "--listings"), ("--adress-rate=5", "--address-rate"), ("--no-listing-s", "--no-listings"),
+        ("--virtual-hosts", None), ("--x", None), ("--statsu", "--status"), ("--cert_dir", "--cert-dir"), ("--" + "x" * 200, None), ("--=", None),
+    ],
+)  # fmt: skip
+def test_of_an_unknown_option_the_nearest_name_is_told(first_build, given, meant):
+    done = run(first_build, given)
+    assert done.returncode == 2 and one_line(done.stderr) and f"unknown option '{given}'" in done.stderr
+    assert ("did you mean" in done.stderr) == bool(meant) and (not meant or f"did you mean {meant}?" in done.stderr)
+
+
+@pytest.mark.parametrize("earlier,later", [("listings", "no-listings"), ("vhosts", "no-vhosts"), ("https", "no-https")])
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_option_that_a_later_one_overrules_is_said_to_have_no_effect(first_build, root, earlier, later, turned):
+    if turned:
+        earlier, later = later, earlier
+    done = run(first_build, "--check", f"--{earlier}", f"--{later}", root.path)
+    assert f"gatling: --{earlier} has no effect, since --{later} comes after it\n" in done.stderr
+    assert "has no effect" not in run(first_build, "--check", f"--{later}", f"--{later}", root.path).stderr
+
+
+def test_the_status_page_has_a_port(first_build, root):
+    done = run(first_build, "--status", "0", "-p", "0", "-E", root.path)
+    assert done.returncode == 1 and one_line(done.stderr) and "with a port from 1 to 65535" in done.stderr
+
+
 def test_help_that_cannot_be_written_is_an_error(build):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([runnable(build), "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
