@@ -216,7 +216,7 @@ static int enter(const struct options *o, struct docroot *docroot, char *directo
 	return wrong ? notice_cannot("become user", o->user, wrong) : 0;
 }
 
-int check(const struct options *o) {
+int check(const struct options *o, bool wrong) {
 	struct docroot docroot = {.root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 							  .symlinks_inside = o->site.symlinks_inside};
 	char directory[PATH_MAX];
@@ -231,6 +231,8 @@ int check(const struct options *o) {
 	if (check_sites(o, &docroot, auth) == -1 || check_files(o, &docroot, auth) == -1) result = -1;
 	basic_auth_free(auth);
 	close(docroot.root);
+	if (wrong) result = -1;
+	if (result == 0 && !notices()) puts("no mistakes");
 	if (fflush(stdout) != 0) result = notice_cannot("write to stdout", NULL, strerror(errno));
 	return result == -1 || notices() > 0;
 }

@@ -5,8 +5,8 @@
 #include "gatling/options/options.h"
 
 /* Checks the rules and passwords of all sites and the certificates, and looks for files that would not be served.
- * Prints each finding in a line on stdout. Returns the exit status: 1 if there are findings, or after an error on
- * stderr; otherwise 0. */
-int check(const struct options *options);
+ * Prints each finding in a line on stdout, or else "no mistakes". wrong: there was an error before. Returns the exit
+ * status: 1 if there are findings, or after an error on stderr; otherwise 0. */
+int check(const struct options *options, bool wrong);
 
 #endif

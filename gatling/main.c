@@ -308,7 +308,7 @@ int main(int argc, char **argv) {
 	notice_threshold(options.error_level);
 	if (options.check) {
 		const bool wrong = options.mime && load_types(options.mime) == -1;
-		return check(&options) || wrong;
+		return check(&options, wrong);
 	}
 	if (options.certificates) return store_show(options.acme.directory);
 	if (options.top) return status_top(options.top);
