@@ -57,6 +57,8 @@ static const char *parse_host(struct slice *rest, enum upstream_protocol protoco
 	one = slice_first(one, slice_until(one, '?'));
 	one = slice_first(one, slice_until(one, ','));
 	slice_drop(rest, one.length);
+	if (one.length > 1 && slice_ends(one, SLICE(":")))
+		return "has a ':' behind its address, which only unix:PATH needs: remove it";
 	if (!split(one, &host, &port)) return "has an address that is not HOST:PORT";
 	if (!host.length) return "has no host";
 	if (slice_equal_nocase(host, SLICE("localhost"))) host = SLICE("127.0.0.1");
