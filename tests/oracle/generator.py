@@ -10,7 +10,7 @@ STRANGER, NOBODY = 1234, 65534  # a user whom nobody knows, and the one that sta
 TRUSTED = [(0o644, 0), (0o644, 0), (0o644, NOBODY)]  # the mode and owner of _redirects that may pass requests on
 
 DIRECTORIES = ["private", "docs", "a", "sub", "x-", "p.d", "about"]
-FILES = ["index.html", "about.html", "docs.html", "p.d.html", "x.txt", "app.php", "note.html", "up", "LIB.PHP", "404.html", "403.html", "50x.html", ".secret"]
+FILES = ["index.html", "about.html", "docs.html", "p.d.html", "x.txt", "app.php", "note.html", "up", "LIB.PHP", "index.php", "404.html", "403.html", "50x.html", ".secret"]
 SEGMENTS = DIRECTORIES + FILES + ["note", "missing", "api", "x-..", "x-.", "f-", "f-..", "old", "%2e", "a b", "_redirects", "_redirects.gz"]
 VALUES = ["5", "5", "", ".", "..", "../x/", "%2e%2e", "%2e%2e%2f", "a/b", "%2E.", ".%2e/..", "%252e%252e", "x.txt", "private/x.txt", "a%2Fb", "a+b", "x%20y", "..;x", "a;b"]
 METHODS = ["GET"] * 12 + ["HEAD", "HEAD", "POST", "POST", "OPTIONS", "DELETE"]

@@ -470,6 +470,18 @@ class Decision:
         refused = rule.scheme == "fcgi" and not self.world.upstream
         return rule.forced or rule.scripts or refused or runs(rule, self.path)
 
+    def index_script(self):
+        """Returns the outcomes of a rule that runs the index.php of the requested directory, or None."""
+        path = self.path + "index.php"
+        if (self.path and not self.path.endswith("/")) or not is_file(look(self.world, self.site + path)):
+            return None
+        script = Decision(self.world, self.request, self.site, path, self.query)
+        file = script.file(path)
+        for rule in self.rules:
+            if (outcomes := script.applies(rule, file)) is not None:  # only one for the scripts of the site counts
+                return outcomes if rule.scripts or script.precedes(rule) and outcomes & REFUSED_RULE else None
+        return None
+
     def outcomes(self):
         refused = refusals(self.world, self.request, realms(self.world, self.site, self.site, nearest=False))
         if self.rules is None:  # they may have hidden what is asked for
@@ -477,13 +489,19 @@ class Decision:
         if refused:
             return refused
         file = self.file(self.path)
-        if not file and self.rules and self.path and not self.path.endswith("/") and is_directory(look(self.world, self.site + self.path)):
-            if refused := self.refusals(self.path + "/"):
-                return refused | self.nothing()
         for rule in self.rules:
-            if (outcomes := self.applies(rule, file)) is not None:
-                return file if file and not self.precedes(rule) else outcomes
-        return file or self.nothing()
+            if (outcomes := self.applies(rule, file)) is None:
+                continue
+            if file or self.precedes(rule):
+                return outcomes if self.precedes(rule) else file
+            if self.path and not self.path.endswith("/") and is_directory(look(self.world, self.site + self.path)):
+                inside = Decision(self.world, self.request, self.site, self.path + "/", self.query)
+                refused = self.refusals(inside.path)
+                if refused or inside.index_script() is not None:
+                    return refused | self.nothing()
+            script = self.index_script()
+            return outcomes if script is None else script
+        return file or self.index_script() or self.nothing()
 
     def pages(self, outcomes):
         """Returns the pages that may be sent with errors."""

@@ -257,6 +257,38 @@ def test_a_script_of_the_site_is_found(build, path, name, info):
         assert variables["SCRIPT_FILENAME"] == f"{server.root.path}{name}"
 
 
+@pytest.mark.parametrize("path,name", [("/wp-admin/", "/wp-admin/index.php"), ("/wp-admin/?a=b", "/wp-admin/index.php"),
+                                       ("/wp-admin/none", "/index.php"), ("/empty/", "/index.php"), ("/none/", "/index.php"),
+                                       ("/p%%6c%61in/../wp-admin//".replace("%%", "%"), "/wp-admin/index.php"), ("/plain/", None)])  # fmt: skip
+def test_a_directory_is_answered_by_its_own_index_php(build, path, name):
+    files = {name: b"<?php" for name in ("index.php", "wp-admin/index.php", "plain/index.php")} | {"plain/index.html": b"page", "empty/a": b"a"}
+    upstream, server = running(build, "fcgi", rule="/*.php fcgi://{0} 200\n/* fcgi://{0}/index.php 200", files=files)
+    with upstream, server as server:
+        response = server.get(path)
+        if not name:
+            assert response.body == b"page" and not upstream.requests
+            return
+        variables = told(response)
+        assert variables["SCRIPT_NAME"] == name and variables["SCRIPT_FILENAME"] == f"{server.root.path}{name}"
+        assert variables["REQUEST_URI"] == path and variables["QUERY_STRING"] == path.partition("?")[2]
+        posted = told(server.get(path, "Content-Length: 3\r\n\r\na=b", method="POST"))
+        assert posted["SCRIPT_NAME"] == name and posted["REQUEST_METHOD"] == "POST"
+
+
+def test_an_index_php_is_only_run_by_a_rule_for_it_and_with_its_passwords(build):
+    files = {"a/index.php": b"<?php", "b/index.php": b"<?php", "b/.htaccess": f"Realm\nann:{HASHES['md5crypt']}\n".encode(), "c/index.php/x": b"",
+             ".hidden/index.php": b"<?php", "moved/index.php": b"<?php"}  # fmt: skip
+    upstream, server = running(build, "fcgi", rule="/moved/index.php /elsewhere 301!\n/:dir/*.php fcgi://{0} 200", files=files)
+    with upstream, server as server:
+        assert told(server.get("/a/"))["SCRIPT_NAME"] == "/a/index.php"
+        assert server.get("/b/").status == 401 and told(server.get("/b/", basic("ann")))["SCRIPT_NAME"] == "/b/index.php"
+        before = len(upstream.requests)
+        assert server.get("/").status == 200 and server.get("/c/").status == 200  # listings
+        assert server.get("/.hidden/").status == 404 and server.get("/moved/").status == 200
+        assert server.get("/a").status == 301
+        assert len(upstream.requests) == before
+
+
 @pytest.mark.parametrize("path,status", [("/none.php", 404), ("/picture.jpg/x.php", 404), ("/picture.jpg", 200), ("/none.php/x", 404), ("/dir.php", 301),
                                          ("/dir.php/", 200), ("/_redirects/a.php", 404)])  # fmt: skip
 def test_what_is_no_script_is_never_run(build, path, status):

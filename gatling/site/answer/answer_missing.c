@@ -150,6 +150,7 @@ void answer_report_link(const struct decision *d) {
 void answer_missing(struct decision *d) {
 	struct stat st;
 	if (follow_link(d)) return;
+	if (d->site->redirects && answer_index_script(d)) return;
 	const int error = decision_names_directory(d) ? answer_page(d, 301) : ENOENT;
 	if (!error || answer_unknown(d, error)) return;
 	if (d->site->redirects && answer_by_rule(d, false)) return;

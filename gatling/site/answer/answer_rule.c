@@ -133,25 +133,65 @@ static struct slice language_of(const struct request *q) {
 	return slice_trim(slice_first(first, slice_until(first, ';')));
 }
 
-bool answer_by_rule(struct decision *d, bool there) {
+/* Finds the first rule that applies to the path, and writes its target to decision_location(). */
+static bool find_rule(struct decision *d, bool there, struct redirect *rule) {
 	static const struct slice vary[] = {[0] = SLICE(""),
 										[REDIRECT_VARY_LANGUAGE] = SLICE("Vary: Accept-Language\r\n"),
 										[REDIRECT_VARY_COOKIE] = SLICE("Vary: Cookie\r\n"),
 										[REDIRECT_VARY_LANGUAGE | REDIRECT_VARY_COOKIE] =
 											SLICE("Vary: Accept-Language, Cookie\r\n")};
+	const struct redirect_request request = {.host = d->host,
+											 .path = decision_slashed_path(d),
+											 .query = d->request->query,
+											 .secure = d->arrival->secure ||
+													   forwarded_over_https(d->arrival->forwarding, d->request),
+											 .language = language_of(d->request),
+											 .has_cookie = has_cookie,
+											 .find_file = find_file,
+											 .reach = reach,
+											 .context = d};
+	const bool applies = redirect_rules_match(d->site->redirects, &request, there, decision_location(), rule);
+	d->vary = vary[rule->vary];
+	return applies;
+}
+
+bool answer_by_rule(struct decision *d, bool there) {
 	struct redirect rule;
-	struct redirect_request request = {.host = d->host,
-									   .path = decision_slashed_path(d),
-									   .query = d->request->query,
-									   .secure = d->arrival->secure ||
-												 forwarded_over_https(d->arrival->forwarding, d->request),
-									   .language = language_of(d->request),
-									   .has_cookie = has_cookie,
-									   .find_file = find_file,
-									   .reach = reach,
-									   .context = d};
-	const bool applies = redirect_rules_match(d->site->redirects, &request, there, decision_location(), &rule);
-	d->vary = vary[rule.vary];
+	const bool applies = find_rule(d, there, &rule);
 	if (applies) answer_rule(d, &rule, there);
 	return applies;
+}
+
+/* Finds the rule that runs the index.php of the directory at the path, to which it adds that name if there is one.
+ * Returns 0, ENOENT if there is none, or an errno if that is unknown for now. */
+static int find_index_script(struct decision *d, struct redirect *rule) {
+	static const struct slice index = SLICE("index.php");
+	const size_t length = d->length;
+	if (!decision_names_directory(d) || !redirect_rules_programs(d->site->redirects)) return ENOENT;
+	*text_copy(d->local + length, index) = '\0';
+	d->length += index.length;
+	int error = script_look(d->context, d->site, decision_slashed_path(d));
+	if (!error && !(find_rule(d, true, rule) && (rule->script || rule->refused))) error = ENOENT;
+	if (!error) return 0;
+	d->length = length;
+	d->local[length] = '\0';
+	return error;
+}
+
+bool answer_index_script(struct decision *d) {
+	struct redirect rule;
+	const int error = find_index_script(d, &rule);
+	if (error == ENOENT) return false;
+	if (error) answer_error(d, 503);
+	else answer_upstream(d, &rule, true);
+	return true;
+}
+
+bool decision_has_index_script(struct decision *d) {
+	struct redirect rule;
+	const size_t length = d->length;
+	const bool has = find_index_script(d, &rule) != ENOENT;
+	d->length = length;
+	d->local[length] = '\0';
+	return has;
 }

@@ -92,6 +92,13 @@ int answer_file_or_page(struct decision *d, int status);
  * Returns whether there was one. */
 bool answer_by_rule(struct decision *d, bool there);
 
+/* Has a rule for the scripts of the site run the index.php of the requested directory. Returns false if there is no such
+ * file or rule. */
+bool answer_index_script(struct decision *d);
+
+/* Returns whether there are such a file and rule, or that is unknown. */
+bool decision_has_index_script(struct decision *d);
+
 /* Returns whether the guard of a path without a file admits the request. If not, fills in the response, which hides
  * what is there. */
 bool decision_admitted_without_file(struct decision *d);

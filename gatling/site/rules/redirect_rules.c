@@ -188,6 +188,8 @@ bool redirect_rules_forced(const struct redirect_rules *r) { return r->forced > 
 
 bool redirect_rules_passing(const struct redirect_rules *r) { return r->passing; }
 
+bool redirect_rules_programs(const struct redirect_rules *r) { return r->programs; }
+
 void redirect_rules_permit(struct redirect_rules *r, bool may_pass) { r->may_pass = may_pass; }
 
 bool redirect_rules_may_send(const struct redirect_rules *r, struct slice path) {

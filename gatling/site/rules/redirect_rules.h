@@ -97,6 +97,9 @@ bool redirect_rules_passing(const struct redirect_rules *rules);
  * which it applies. */
 void redirect_rules_permit(struct redirect_rules *rules, bool may_pass);
 
+/* Returns whether there is a rule for a program: with fcgi:// or scgi://. */
+bool redirect_rules_programs(const struct redirect_rules *rules);
+
 /* Returns whether there is a rule that may apply where there is a file. */
 bool redirect_rules_forced(const struct redirect_rules *rules);
 
