@@ -104,14 +104,15 @@ def _(difference):
     return match.get("status", 0) // 100 == 3 and same_place and urllib.parse.unquote(path) == probe.path
 
 
-@allowed("splat", "A redirect with a * is skipped for the path that it leads to; at Netlify it ends the search for all paths that begin as its target does.")
+@allowed("splat", "A redirect with a * is skipped for paths that begin as its target does; at Netlify it ends the search there.")
 def _(difference):
     def ends(rule):
         scheme, _, target = rule_lines.split(rule.to)
         begin = target.partition("/:splat")[0]
         return "*" in rule.path and not scheme and begin and difference.probe.path.startswith(begin) and rule.status != 200
 
-    return not (difference.match or {}).get("to") and any(ends(rule) and rule.may_match(difference.probe.path) for rule in difference.site.rules)
+    match = difference.match or {}
+    return any(ends(rule) and rule.may_match(difference.probe.path) and (not match.get("to") or match["from"] == rule.path) for rule in difference.site.rules)
 
 
 @allowed("refused", "A wrong rule with a !, other than a redirect, refuses its paths, since it may hide files; Netlify ignores it.")
@@ -175,5 +176,7 @@ def _(difference):
 
 @allowed("once", "A field that a response has once is that of the last pattern, where Cloudflare joins the values.")
 def _(difference):
+    if difference.expected[0] != "fields":
+        return False
     expected, got = (collections.defaultdict(str, dict(one[1:])) for one in (difference.expected, difference.got))
-    return difference.expected[0] == "fields" and all(expected[name].endswith(f", {got[name]}") for name in {*expected, *got})
+    return all(expected[name].endswith(f", {got[name]}") for name in {*expected, *got})

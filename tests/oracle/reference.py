@@ -459,6 +459,10 @@ class Decision:
             return REFUSED_RULE | self.refusals_as_directory() if rule.forced else None
         if rule.passes:
             return self.passed(rule, target)
+        begins, start = rule.pattern.partition("*")[0].partition(":")[0], re.split(r":", rule.target)[0]
+        if rule.redirects and rule.pattern.endswith("*") and start[:1] == "/" and len(start) > len(begins) and start.startswith(begins) \
+                and f"{own_path.removesuffix('/')}/".startswith(start):  # it has led here  # fmt: skip
+            return None
         if rule.redirects and target.partition("?")[0] == "/" + encoded_path(self.path):
             return None
         # what the owner shows instead of a protected path need not be protected
@@ -535,5 +539,5 @@ def decide(world, request):
     if served:
         return outcomes
     passed = {outcome for outcome in outcomes if outcome[0] in ("passed", "script")}
-    allowed = {outcome for outcome in outcomes if outcome[0] == "realm" or outcome[1:2] in ((403,), (404,), (500,), (503,))}
+    allowed = {outcome for outcome in outcomes if outcome[0] == "realm" or outcome[1:2] in ((401,), (403,), (404,), (500,), (503,))}
     return passed | (allowed | refused if outcomes - passed else set())

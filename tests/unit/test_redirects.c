@@ -402,6 +402,21 @@ static void a_redirect_to_where_the_client_is_is_passed_over(void **state) {
 	check_redirects(cases, COUNT(cases));
 }
 
+static void a_redirect_that_has_led_there_does_not_lead_on(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/* /en/:splat 302", NULL, "/x", "302 /en/x"},
+		{"/* /en/:splat 302\n/en/x /y", NULL, "/en/x", "301 /y"},
+		{"/* /en/:splat 302", NULL, "/en", ""},
+		{"/* /en/:splat 302", NULL, "/end", "302 /en/end"},
+		{"/b/* /b/c/:splat", NULL, "/b/x", "301 /b/c/x"},
+		{"/b/* /b/c/:splat", NULL, "/b/c/x", ""},
+		{"/:x /b/:x", NULL, "/b", "301 /b/b"},
+		{"/* https://e.com/en/:splat", NULL, "/en/x", "301 https://e.com/en/en/x"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
 static void a_target_that_does_not_fit_is_passed_over(void **state) {
 	(void)state;
 	struct redirect_rules *rules = redirects_of("/* /x/:splat\n/* /y");
@@ -662,12 +677,13 @@ static void redirects_that_lead_in_a_circle_are_told(void **state) {
 		{"/trailing /trailing/\n/notrailing/ /notrailing\n", 0},
 		{"/t /t/\n/t/ /t\n", 2},
 		{"/a /b?x=1#y\n/b /%61\n", 2},
-		{"http://a.com/x https://b.com/x\nhttp://b.com/x https://a.com/x\n", 2},
+		{"http://a.com/x http://b.com/x\nhttp://b.com/x http://a.com/x\n", 2},
+		{"http://a.com/x https://b.com/x\nhttp://b.com/x https://a.com/x\n", 0},
 		{"http://a.com/x /y\nhttp://a.com/y /x\n", 2},
 		{"http://a.com/x https://b.com/x\nhttp://b.com/x https://c.com/x\n", 0},
 		{"/a https://other.com/b\n/b https://other.com/a\n", 0},
 		{"/a /b\nhttps://e.com/b /a\n", 0},
-		{"/b/* /c/:splat\n/b /a\n/a /b\n", 0},
+		{"/b/* x=1 /c/:splat\n/b /a\n/a /b\n", 0},
 		{"/b lang=de /de/b\n/b /a\n/a /b?lang=de\n", 0},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -851,6 +867,7 @@ int main(void) {
 		cmocka_unit_test(a_path_keeps_the_characters_that_a_segment_may_have),
 		cmocka_unit_test(a_local_target_never_becomes_another_host),
 		cmocka_unit_test(a_redirect_to_where_the_client_is_is_passed_over),
+		cmocka_unit_test(a_redirect_that_has_led_there_does_not_lead_on),
 		cmocka_unit_test(a_target_that_does_not_fit_is_passed_over),
 		cmocka_unit_test(a_redirect_goes_without_a_query_that_does_not_fit),
 		cmocka_unit_test(a_forced_rule_whose_target_does_not_fit_refuses),

@@ -253,6 +253,10 @@ bool pattern_covers(const struct pattern *a, const struct pattern *b) {
 	return true;
 }
 
+bool pattern_is_open(const struct pattern *pattern) {
+	return pattern->parts->token[pattern->parts->tokens - 1].type == TOKEN_SPLAT;
+}
+
 struct slice pattern_path_start(const struct pattern *pattern) {
 	return pattern->parts->token[pattern->parts->host].text;
 }

@@ -94,6 +94,9 @@ int pattern_capture_first(const struct pattern *pattern, struct slice text, size
 /* Returns the octets with which every path begins that the pattern matches; PATTERN_LOOSE: with a '/' at its end. */
 struct slice pattern_path_start(const struct pattern *pattern);
 
+/* Returns whether the pattern ends with a splat. */
+bool pattern_is_open(const struct pattern *pattern);
+
 /* Returns whether the first pattern surely matches whatever the second one does: they are the same but for their names,
  * or it is a path with a splat at its end. Both have the same mode. */
 bool pattern_covers(const struct pattern *pattern, const struct pattern *other);

@@ -116,6 +116,21 @@ bool redirect_follow(struct slice target, const struct redirect_request *request
 	return true;
 }
 
+/* Returns the start of the target's path that no client chooses. */
+static struct slice fixed_start(const struct redirect_rule *rule) {
+	struct slice path = rule->target.path;
+	int name;
+	return next_name(rule, &path, &name);
+}
+
+/* Returns whether a redirect has led to this path already, and would lead on for ever: "/b/c/x" with a rule "/b" and a
+ * splat that leads to "/b/c/:splat". path: with a '/' at its end. */
+static bool has_led_to(const struct redirect_rule *rule, struct slice path) {
+	if (!redirect_rule_redirects(rule) || rule->target.authority.at || !pattern_is_open(&rule->pattern)) return false;
+	const struct slice from = pattern_path_start(&rule->pattern), to = fixed_start(rule);
+	return to.length > from.length && slice_starts(to, from) && slice_starts(path, to);
+}
+
 /* Returns whether the target is a redirect that the same rule would answer, for the same path and host. */
 static bool leads_to_itself(const struct redirect_match *match, const struct redirect_request *request,
 							struct slice target) {
@@ -209,13 +224,6 @@ bool redirect_rules_may_send(const struct redirect_rules *r, struct slice path) 
 	return true;
 }
 
-/* Returns the start of the target's path that no client chooses. */
-static struct slice fixed_start(const struct redirect_rule *rule) {
-	struct slice path = rule->target.path;
-	int name;
-	return next_name(rule, &path, &name);
-}
-
 /* Returns what filling in the target counts, with looking whether it leads to itself. */
 static size_t filling_work(const struct redirect_rule *rule, const struct redirect_request *q) {
 	const size_t length = rule->to.length + q->path.length + q->query.length;
@@ -247,6 +255,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		subject.work += WORK_PARAMETER * rule->parameters * request->query.length;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
 		if (rule->conditional && !meets_conditions(rule, request, &result->vary)) continue;
+		if (has_led_to(rule, subject.path)) continue;
 		subject.work += filling_work(rule, request);
 		const enum redirect_filled filled = fill_in(&match, request, buffer, &result->target);
 		if (filled == REDIRECT_MISFIT && rule->forced) break;
