@@ -79,8 +79,8 @@ enum conn_state conn_http1_refuse_late(struct conn *c, struct conn_run *run) {
 enum conn_state conn_http1_refuse_clear(struct conn *c, struct conn_run *run) {
 	struct response r;
 	response_status(&r, 400);
-	r.page = SLICE("<!doctype html>\n<title>400 Bad Request</title>\n<h1>This port speaks HTTPS</h1>\n"
-				   "<p>It was asked over plain HTTP: the address has to begin with https://\n");
+	r.page = SLICE(RESPONSE_PAGE("400 Bad Request", "This port speaks HTTPS",
+								 "<p>It was asked over plain HTTP: the address has to begin with https://\n"));
 	return refuse(c, run, &r, false, NULL);
 }
 

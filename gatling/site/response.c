@@ -23,10 +23,7 @@ static const struct status_line {
 	struct slice line, page;
 } statuses[] = {
 #define STATUS(code, reason)                                                                                           \
-	{                                                                                                                  \
-		code, SLICE("HTTP/1.1 " #code " " reason "\r\n"),                                                              \
-			SLICE("<!doctype html>\n<title>" #code " " reason "</title>\n<h1>" #code " " reason "</h1>\n")             \
-	}
+	{ code, SLICE("HTTP/1.1 " #code " " reason "\r\n"), SLICE(RESPONSE_PAGE(#code " " reason, #code " " reason, "")) }
 	STATUS(200, "OK"),
 	STATUS(206, "Partial Content"),
 	STATUS(304, "Not Modified"),

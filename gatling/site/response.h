@@ -28,6 +28,12 @@ struct generated_content {
 	enum coding coding;
 };
 
+/* A page for a status, from string literals. `more` follows the heading. */
+#define RESPONSE_PAGE(title, heading, more)                                                                            \
+	"<!doctype html>\n<html lang=en>\n<meta name=viewport content=width=device-width>\n"                               \
+	"<meta name=color-scheme content=\"light dark\">\n<title>" title "</title>\n<main>\n<h1>" heading "</h1>\n" more   \
+	"</main>\n"
+
 struct response {
 	/* 0 with upstream: the request is passed on there, with location as its target. 0 without: it is answered again
 	 * when the job has ended. */

@@ -12,10 +12,11 @@ enum {
 static const char style[] =
 	":root{color-scheme:light dark;--link:#0b57d0;--seen:#6b3fa0;--line:#8884;--hover:#8881}\n"
 	"@media(prefers-color-scheme:dark){:root{--link:#8ab4f8;--seen:#c58af9}}\n"
+	"html{background:Canvas;color:CanvasText}\n"
 	"body{font:1rem/1.4 system-ui,sans-serif;max-width:64rem;margin:0 auto;padding:1rem}\n"
 	"h1{font-size:1.3rem;margin:.5rem 0 1rem;overflow-wrap:anywhere}\n"
-	"h1 a{padding:.2em}\n"
 	"a{color:var(--link);text-decoration:none}\n"
+	"h1 a{padding:.2em;text-decoration:underline}\n"
 	"a:visited{color:var(--seen)}\n"
 	"a:hover{text-decoration:underline}\n"
 	".about{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center;justify-content:space-between;margin:0 0 "
@@ -215,7 +216,7 @@ static void write_head(FILE *out, struct slice title, const struct listing_summa
 		  "<link rel=icon href=\"data:,\">\n<title>/",
 		  out);
 	write_text(out, title);
-	fprintf(out, "</title>\n<style>\n%s</style>\n<h1>", style);
+	fprintf(out, "</title>\n<style>\n%s</style>\n<main>\n<h1>", style);
 	write_path(out, title);
 	fputs("</h1>\n", out);
 	write_summary(out, summary);
@@ -259,7 +260,7 @@ static void add_row(struct text *out, const struct listing_entry *entry, const s
 static void write_foot(FILE *out, const struct listing_summary *summary) {
 	fputs("</table>\n", out);
 	if (!summary->folders && !summary->files) fputs("<p>Nothing is here.\n", out);
-	fprintf(out, "<script>\n%s</script>\n", script);
+	fprintf(out, "</main>\n<script>\n%s</script>\n", script);
 }
 
 const struct listing_writer listing_html = {.write_head = write_head, .add_row = add_row, .write_foot = write_foot};
