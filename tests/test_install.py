@@ -61,11 +61,8 @@ def test_the_service_lists_directories_only_if_it_is_told_to(plain, tmp_path, to
     """The command of the unit is run, with its variables and those of /etc/default."""
     make(plain, "install", "/usr", tmp_path)
     unit = (tmp_path / "usr/lib/systemd/system/gatling.service").read_text()
-    (tmp_path / "site/staging.example.org").mkdir(parents=True)
-    for path in (tmp_path, *tmp_path.parents[:-2], tmp_path / "site", tmp_path / "site/staging.example.org"):
-        if path.stat().st_uid == os.geteuid() and path != Path("/tmp"):
-            path.chmod(path.stat().st_mode | 0o755)
-    lines = (tmp_path / "etc/default/gatling").read_text().splitlines() + [f"GATLING_ROOT={tmp_path}/site", *told.splitlines()]
+    root = Root({"staging.example.org/index.html": b"not yet"})
+    lines = (tmp_path / "etc/default/gatling").read_text().splitlines() + [f"GATLING_ROOT={root.path}", *told.splitlines()]
     assigned = re.search("^Environment=(.*)", unit, re.MULTILINE).group(1).split() + [line for line in lines if line and line[0] != "#"]
     variables = dict(assignment.split("=", 1) for assignment in assigned)
     command = re.search("^ExecStart=(.*)", unit, re.MULTILINE).group(1).split()
@@ -73,8 +70,9 @@ def test_the_service_lists_directories_only_if_it_is_told_to(plain, tmp_path, to
     for word in command[1:]:
         name = word.strip("${}")
         words += [word] if word[0] != "$" else [variables[name]] if "{" in word else variables[name].split()
-    *flags, root = [tmp_path / "access.log" if word == "/var/log/gatling/access.log" else word for word in words]
-    with Server(plain, root, "-j", "1", *flags) as server:
+    log = words.index("--log-file")
+    assert words.pop() == str(root.path)
+    with Server(plain, root, "-j", "1", *words[:log], *words[log + 2 :]) as server:
         response = server.get("/")
         assert response.status == (200 if lists else 403) and (b"staging" in response.body) == lists
 

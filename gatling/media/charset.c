@@ -65,37 +65,43 @@ struct slice charset_of_html(struct slice start) {
 
 enum content { NOT_UTF8, ASCII, UTF8 };
 
-#define EACH UINT64_C(0x0101010101010101)
+/* Returns whether a text in ASCII may be in ISO-2022, which writes other characters in ASCII, behind escapes. */
+static bool has_shift(struct slice s) {
+	for (const char *at; (at = memchr(s.at, '\x1b', s.length));) {
+		slice_drop(&s, (size_t)(at - s.at) + 1);
+		if (s.length && (s.at[0] == '$' || s.at[0] == '(')) return true;
+	}
+	return false;
+}
 
-/* Returns whether an escape starts one of ISO-2022, in which other characters are written in ASCII. */
-static bool is_shift(struct slice s) { return s.at[0] == '\x1b' && s.length > 1 && (s.at[1] == '$' || s.at[1] == '('); }
-
-static uint64_t zeros(uint64_t word) { return (word - EACH) & ~word; }
-
-/* Returns how many bytes at the front are ASCII, neither NUL nor escape, eight at a time. */
-static size_t plain(struct slice s) {
+/* Returns how many bytes at the front are ASCII, in whole blocks: the compiler compares many at a time. */
+static size_t ascii(struct slice s) {
+	enum { BLOCK = 64 };
 	size_t n = 0;
-	for (uint64_t word; n + sizeof word <= s.length; n += sizeof word) {
-		memcpy(&word, s.at + n, sizeof word);
-		if ((word | zeros(word) | zeros(word ^ ('\x1b' * EACH))) & (0x80 * EACH)) break;
+	for (; n + BLOCK <= s.length; n += BLOCK) {
+		uint64_t word[BLOCK / sizeof(uint64_t)], all = 0;
+		memcpy(word, s.at + n, BLOCK);
+		for (size_t i = 0; i < BLOCK / sizeof *word; i++) all |= word[i];
+		if (all & UINT64_C(0x8080808080808080)) break;
 	}
 	return n;
 }
 
 /* Returns what the text is. A NUL is of UTF-16, or of what is no text. */
-static enum content examine(struct slice s, bool more) {
+static enum content examine(const struct slice text, bool more) {
 	enum content content = ASCII;
-	bool shifted = false;
-	while (slice_drop(&s, plain(s)), s.length) {
+	if (memchr(text.at, '\0', text.length)) return NOT_UTF8;
+	for (struct slice s = slice_rest(text, ascii(text)); s.length;) {
 		uint32_t c;
 		const size_t length = utf8_character(s, &c);
 		if (c == UTF8_INVALID && more && utf8_is_incomplete(s)) break;
-		if (!c || c == UTF8_INVALID) return NOT_UTF8;
-		if (c >= 0x80) content = UTF8;
-		shifted |= is_shift(s);
+		if (c == UTF8_INVALID) return NOT_UTF8;
 		slice_drop(&s, length);
+		if (c < 0x80) continue;
+		content = UTF8;
+		slice_drop(&s, ascii(s));
 	}
-	return content == ASCII && shifted ? NOT_UTF8 : content;
+	return content == ASCII && has_shift(text) ? NOT_UTF8 : content;
 }
 
 static bool is_xml(struct slice type, struct slice start) {
