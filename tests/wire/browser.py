@@ -100,7 +100,9 @@ class Browser:
 
     def wait(self, expression):
         """Waits until a script's value is true."""
-        self.run(f"new Promise(done => {{ const look = () => ({expression}) ? done() : setTimeout(look, 10); look(); }})")
+        deadline = time.monotonic() + TIMEOUT
+        while not self.run(f"new Promise(done => {{ const look = n => ({expression}) || !n ? done(n) : setTimeout(look, 10, n - 1); look(100); }})"):
+            assert time.monotonic() < deadline, (expression, self.run("[location.href, document.body.textContent]"), self.messages)
 
     def follow(self, selector):
         """Clicks on a link."""

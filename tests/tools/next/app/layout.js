@@ -8,6 +8,7 @@ export default function Layout({ children }) {
   return (
     <html lang="en" data-page={process.env.RELEASE}>
       <head>
+        <link rel="icon" href="data:," />
         <link rel="stylesheet" href="/plain.css" />
         <script src="/plain.js" />
       </head>
