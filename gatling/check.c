@@ -220,6 +220,7 @@ int check(const struct options *o, bool wrong) {
 	struct docroot docroot = {.root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 							  .symlinks_inside = o->site.symlinks_inside};
 	char directory[PATH_MAX];
+	char *path = realpath(o->root, NULL);
 	notice_check();
 	int result = docroot.root == -1 ? -1 : check_certificates(o);
 	if (docroot.root == -1 || fchdir(docroot.root) == -1) {
@@ -228,8 +229,10 @@ int check(const struct options *o, bool wrong) {
 	}
 	if (enter(o, &docroot, directory) == -1) return 1;
 	struct basic_auth *auth = basic_auth_new(&docroot, NULL, NULL);
+	if (auth && path) basic_auth_set_root(auth, path, o->root);
 	if (check_sites(o, &docroot, auth) == -1 || check_files(o, &docroot, auth) == -1) result = -1;
 	basic_auth_free(auth);
+	free(path);
 	close(docroot.root);
 	if (wrong) result = -1;
 	if (result == 0 && !notices()) puts("no mistakes");

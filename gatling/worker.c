@@ -113,6 +113,7 @@ static int start(struct worker *w) {
 	w->context.site.challenges = w->challenges;
 	w->context.site.directory = w->directory;
 	if (w->directory[1] && docroot_is_chroot(&w->context.site.docroot)) w->context.site.docroot.outside = w->directory;
+	basic_auth_set_root(w->context.site.auth, w->directory, w->options->root);
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (w->acceptor.listener[i].secure && (w->options->https_redirect || w->options->acme.on))
 			w->context.site.https_port = w->acceptor.listener[i].port;

@@ -19,6 +19,7 @@ SERVER = [
     ["gatling/exchange"],
     ["gatling/site/answer"],
     ["gatling/site"],
+    ["gatling/site/access"],
     ["gatling/site/listing", "gatling/site/rules"],
     ["gatling/upstream"],
     ["gatling/client"],

@@ -53,14 +53,22 @@ bool peer_net_parse(const char *text, struct peer_net *net) {
 	return true;
 }
 
+/* Returns whether the address begins as the network does. */
+static bool begins_as(const struct peer *peer, const struct peer_net *net) {
+	const unsigned char *a = peer->address.s6_addr, *b = net->first.address.s6_addr;
+	const unsigned whole = net->bits / 8, rest = net->bits % 8;
+	if (peer_is_local(peer) && net->bits < 128) return false; /* "::/0" is not "unix:" */
+	return memcmp(a, b, whole) == 0 && (!rest || (a[whole] ^ b[whole]) >> (8 - rest) == 0);
+}
+
+bool peer_is_in_net(const struct peer *peer, const struct peer_net *net) {
+	const bool is_four = peer_is_ipv4(&net->first) && net->bits >= 8 * PEER_IPV4_AT;
+	return peer_is_ipv4(peer) == is_four && begins_as(peer, net);
+}
+
 bool peer_is_in_any(const struct peer *peer, const struct peer_nets *nets) {
-	for (unsigned i = 0; i < nets->count; i++) {
-		const struct peer_net *net = &nets->net[i];
-		const unsigned char *a = peer->address.s6_addr, *b = net->first.address.s6_addr;
-		unsigned whole = net->bits / 8, rest = net->bits % 8;
-		if (peer_is_local(peer) && net->bits < 128) continue; /* "::/0" is not "unix:" */
-		if (memcmp(a, b, whole) == 0 && (!rest || (a[whole] ^ b[whole]) >> (8 - rest) == 0)) return true;
-	}
+	for (unsigned i = 0; i < nets->count; i++)
+		if (begins_as(peer, &nets->net[i])) return true;
 	return false;
 }
 

@@ -56,7 +56,15 @@ bool peer_parse(struct slice text, struct peer *peer);
 /* Parses ADDRESS, ADDRESS/BITS or "unix:", which stands for unix sockets. Returns false if text is none of these. */
 bool peer_net_parse(const char *text, struct peer_net *net);
 
-/* Return whether the address is in any of the networks. */
+/* Returns whether the address is in the network. An IPv4 address is in none of IPv6, such as ::/0. */
+bool peer_is_in_net(const struct peer *peer, const struct peer_net *net);
+
+/* Returns whether the network is that of unix sockets alone. */
+static inline bool peer_net_is_local(const struct peer_net *net) {
+	return net->bits == 128 && peer_is_local(&net->first);
+}
+
+/* Return whether the address is in any of the networks; here ::/0 has all addresses. */
 bool peer_is_in_any(const struct peer *peer, const struct peer_nets *nets);
 static inline bool peer_is_in(const struct peer *peer, const struct peer_nets *nets) {
 	return nets->count && peer_is_in_any(peer, nets); /* usually there are none */

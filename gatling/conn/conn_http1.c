@@ -118,7 +118,9 @@ static bool admit(struct conn *c, struct response *r) {
 static bool decide(const struct conn *c, const struct request *q, struct kept_request *waiting, struct response *r) {
 	const struct site_context *site = &c->context->site;
 	char local_name[PEER_MAX + 2];
+	const struct trusted_proxies *trust = &c->context->options->trust;
 	struct connection_info connection = {.peer = &c->peer,
+										 .peer_is_client = !c->forwarding || !forwarding_of(trust, &c->peer),
 										 .port = c->port,
 										 .secure = c->secure,
 										 .forwarding = (enum forwarding)c->forwarding,

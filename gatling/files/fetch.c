@@ -55,16 +55,16 @@ static int read_file(const struct docroot *docroot, const char *path) {
 	return 0;
 }
 
-/* Reads the .htaccess of each directory on the path, and the rules of a site, which is the root or a directory in
- * it. */
+/* Reads the .htaccess of each directory on the path, with its usual file of users, and the rules of a site, which is
+ * the root or a directory in it. */
 static void read_rules(const struct docroot *docroot, const char *path, size_t length) {
-	static const char *const rules[] = {".htaccess", ".htaccess_global", "_headers", "_redirects"};
+	static const char *const rules[] = {".htaccess", ".htpasswd", ".htaccess_global", "_headers", "_redirects"};
 	char name[FETCH_PATH_MAX + NAME_ROOM];
 	unsigned depth = 0;
 	for (size_t i = 0; i < length; i++) {
 		if (i && path[i - 1] != '/') continue;
 		memcpy(name, path, i);
-		size_t count = depth++ < 2 ? sizeof rules / sizeof *rules : 1;
+		size_t count = depth++ < 2 ? sizeof rules / sizeof *rules : 2;
 		for (size_t k = 0; k < count; k++) {
 			*text_copy_string(name + i, rules[k]) = '\0';
 			(void)read_file(docroot, name);

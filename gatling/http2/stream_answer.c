@@ -145,6 +145,7 @@ void stream_wait_for(struct http2 *h, struct stream *s, struct kept_request *wai
 
 struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client) {
 	return (struct connection_info){.peer = client,
+									.peer_is_client = !h->forwarding || !forwarding_of(h->context->trust, client),
 									.port = h->port,
 									.secure = h->secure,
 									.forwarding = h->forwarding,

@@ -2,239 +2,57 @@
 #include "gatling/site/basic_auth.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdlib.h>
 
-#include "gatling/base/hash.h"
-#include "gatling/base/platform.h"
 #include "gatling/base/text.h"
-#include "gatling/http/chars.h"
-#include "gatling/site/password_check.h"
-#include "gatling/site/password_cost.h"
-#include "gatling/site/rules/rules.h"
-#include "gatling/site/rules/text_file.h"
-
-static const char dear[] =
-	"to check this hash takes more than 0.5 s of processor time or 256 MB here, or an unknown time, "
-	"so access is denied: make one that is cheaper (htpasswd -nB USER)";
-static const char unreadable[] = "this is no file that the user of the server may read, so access is denied";
+#include "gatling/site/access/password_cost.h"
 
 enum {
-	DIGEST = 32,
 	CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX,
 	CREDENTIALS_ROOM = (CREDENTIALS_MAX + 2) / 3 * 3 /* whole groups of three, as base64 is decoded */
-};
-
-struct realm {
-	unsigned references;
-	uint64_t id; /* of the content: while that stays the same, clients need not authenticate again */
-	char *text;  /* of the file; NULL: nobody is admitted */
-	struct slice name;
-	struct slice users; /* their lines: there may be a megabyte of them, so nothing else is kept */
-	size_t length;      /* of the text */
-	unsigned kinds;     /* of hashes that are not measured (password_cost.h): until then it is not known whether the
-						   realm is good */
-	uint64_t owner;     /* see struct password_question */
-	struct text_file file;
-	char *path;
-};
-
-/* A file, by its inode: several paths may lead to it. */
-struct auth_file {
-	struct text_file file;
-	struct realm *realm;
-	dev_t device;
-	ino_t inode;
 };
 
 struct basic_auth {
 	const struct docroot *docroot;
 	struct names *names;
-	struct jobs *jobs; /* NULL: all that takes long is done at once */
 	struct password_checks *checks;
-	struct realm denied, unavailable; /* of files that cannot be read; never freed */
-	struct auth_file file[AUTH_REALMS_MAX];
-	unsigned found;                  /* files found; when all places are taken, the next one replaces the oldest */
+	struct realms *realms;
 	char user[CREDENTIALS_ROOM + 1]; /* the credentials of the last request: see decode() */
 	char lines[AUTH_LINES_MAX];
 };
 
-static void realm_release(struct realm *realm) {
-	if (!realm || --realm->references) return;
-	free(realm->text);
-	free(realm->path);
-	free(realm);
-}
-
 void guard_release(struct guard *guard) {
-	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(guard->realm[i]);
+	for (int i = 0; i < GUARD_PARTS; i++) realm_release(guard->realm[i]);
 	*guard = (struct guard){0};
 }
 
 struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *names, struct jobs *jobs) {
 	struct basic_auth *auth = calloc(1, sizeof *auth);
-	if (!auth || !(auth->checks = password_checks_new(jobs))) {
-		free(auth);
+	if (!auth || !(auth->checks = password_checks_new(jobs)) || !(auth->realms = realms_new(docroot, !jobs))) {
+		basic_auth_free(auth);
 		return NULL;
 	}
 	auth->docroot = docroot;
 	auth->names = names;
-	auth->jobs = jobs;
-	auth->denied.references = auth->unavailable.references = 1;
 	return auth;
-}
-
-/* --- the files --- */
-
-/* Returns whether a text can be a hash of crypt(3): "$ID$..." or "_...", or the 13 characters of DES; or, as in
- * crypt(5), "*" or "!" for a user who may not log in. */
-static bool is_hash(struct slice text) {
-	static const size_t des = 13;
-	if (text.length && (text.at[0] == '*' || text.at[0] == '!')) return true;
-	return text.length >= des && (text.length == des || text.at[0] == '$' || text.at[0] == '_') &&
-		   !memchr(text.at, ' ', text.length);
-}
-
-/* Returns whether a realm is a line USER:HASH, whose hash clients would be shown. */
-static bool is_user(struct slice realm) {
-	const struct slice hash = slice_rest(realm, slice_until(realm, ':'));
-	return hash.length > 1 && (hash.at[1] == '{' || is_hash(slice_rest(hash, 1)));
-}
-
-/* Checks a line USER:HASH. Returns NULL, or what is wrong. Adds the kind of the hash to *kinds if it has to be
- * measured. */
-static const char *check_user(struct slice line, unsigned *kinds) {
-	char text[PLATFORM_CRYPT_ROOM];
-	const size_t length = slice_until(line, ':');
-	if (length == line.length)
-		return "this is not USER:HASH (directives of Apache are not understood), so access is denied";
-	const struct slice hash = slice_rest(line, length + 1);
-	if (length > AUTH_USER_MAX) return "the name is too long, so access is denied";
-	if (slice_starts(hash, SLICE("{")) || slice_starts(hash, SLICE("$apr1$")))
-		return "this hash is Apache's own, not crypt(3)'s (htpasswd -B makes one), so access is denied";
-	if (!is_hash(hash) || hash.length >= sizeof text)
-		return "this is no hash of crypt(3) (htpasswd -B makes one), so access is denied";
-	*text_copy(text, hash) = '\0';
-	return password_cost(text, PASSWORD_USUAL, kinds) == PASSWORD_DEAR ? dear : NULL;
-}
-
-/* Parses the text of a realm. Returns NULL, or what is wrong, with the line in *number. */
-static const char *parse(struct realm *realm, unsigned *number) {
-	struct slice rest = rules_text((struct slice){.at = realm->text, .length = realm->length}), line;
-	bool any = false;
-	*number = 0;
-	realm->kinds = 0;
-	if (!password_next_line(&rest, &realm->name, number)) {
-		*number = 1;
-		return "the first line has to be the realm, so access is denied";
-	}
-	if (is_user(realm->name)) return "this is USER:HASH where the realm has to be, so access is denied";
-	if (realm->name.length > AUTH_REALM_MAX || chars_text(realm->name) != realm->name.length)
-		return "this cannot be a realm, so access is denied";
-	realm->users = rest;
-	for (; password_next_line(&rest, &line, number); any = true) {
-		const char *wrong = check_user(line, &realm->kinds);
-		if (wrong) return wrong;
-	}
-	return any ? NULL : "there is no USER:HASH below the realm, so access is denied";
-}
-
-/* Makes an id of the content and inode of a file. Returns false without memory. */
-static bool make_id(const struct auth_file *f, const char *text, size_t length, uint64_t *id) {
-	const uint64_t key[] = {(uint64_t)f->device, (uint64_t)f->inode};
-	unsigned char digest[DIGEST];
-	if (!HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)text, length, digest, NULL)) return false;
-	memcpy(id, digest, sizeof *id);
-	return true;
-}
-
-/* Returns the realm of a file that cannot be read: access is denied, or answered with 503 if the error is temporary. */
-static struct realm *unreadable_realm(struct basic_auth *auth, int error) {
-	struct realm *realm = docroot_error_is_temporary(error) ? &auth->unavailable : &auth->denied;
-	realm->references++;
-	return realm;
-}
-
-/* Parses the text of a realm. If it is malformed, the realm denies access from now on. */
-static void judge(struct realm *realm) {
-	unsigned line;
-	const char *wrong = parse(realm, &line);
-	if (!wrong) return;
-	text_file_complain(&realm->file, realm->path, line, wrong);
-	free(realm->text);
-	realm->text = NULL;
-	realm->kinds = 0;
-	realm->name = realm->users = SLICE("");
-}
-
-/* Returns the realm of a text, which it takes over. */
-static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, const char *path, char *text,
-							   size_t length) {
-	uint64_t id;
-	struct realm *realm = malloc(sizeof *realm);
-	char *own_path = strdup(path);
-	if (!realm || !own_path || !make_id(f, text, length, &id)) {
-		text_file_again(&f->file);
-		free(own_path);
-		free(realm);
-		free(text);
-		return unreadable_realm(auth, ENOMEM);
-	}
-	const char *slash = strchr(path, '/');
-	const struct slice owner = {.at = path, .length = slash ? (size_t)(slash - path) : 0};
-	*realm = (struct realm){.references = 1,
-							.id = id,
-							.text = text,
-							.length = length,
-							.owner = hash_octets(0, owner),
-							.file = f->file,
-							.path = own_path};
-	judge(realm);
-	if (!auth->jobs && realm->kinds) { /* --check may wait */
-		password_cost_measure(realm->kinds);
-		judge(realm);
-	}
-	return realm;
 }
 
 void basic_auth_free(struct basic_auth *auth) {
 	if (!auth) return;
-	for (int i = 0; i < AUTH_REALMS_MAX; i++) realm_release(auth->file[i].realm);
+	realms_free(auth->realms);
 	password_checks_free(auth->checks);
 	OPENSSL_cleanse(auth, sizeof *auth);
 	free(auth);
 }
 
-/* Returns the file with that inode. If it is new and all places are taken, it replaces the oldest, whose realm lasts as
- * long as its references. */
-static struct auth_file *find_file(struct basic_auth *auth, const struct stat *st) {
-	for (struct auth_file *f = auth->file; f < auth->file + AUTH_REALMS_MAX && f->realm; f++)
-		if (f->device == st->st_dev && f->inode == st->st_ino) return f;
-	struct auth_file *place = &auth->file[auth->found++ % AUTH_REALMS_MAX];
-	realm_release(place->realm);
-	*place = (struct auth_file){.device = st->st_dev, .inode = st->st_ino};
-	return place;
+void basic_auth_set_root(struct basic_auth *auth, const char *path, const char *name) {
+	realms_set_root(auth->realms, path, name);
 }
 
-/* Returns the realm of the file at path, whose inode is known, and reads it if it has changed. */
-static struct realm *read_realm(struct basic_auth *auth, const char *path, const struct stat *st) {
-	struct auth_file *f = find_file(auth, st);
-	char *text;
-	size_t length;
-	enum text_state state = text_file_look(&f->file, auth->docroot, path, &text, &length);
-	uint64_t id;
-	if (state == TEXT_NEW && f->realm && make_id(f, text, length, &id) && f->realm->id == id) {
-		free(text); /* only its times have changed */
-	} else if (state != TEXT_SAME) {
-		if (!text) text_file_complain(&f->file, path, 0, unreadable);
-		realm_release(f->realm);
-		f->realm = text ? realm_new(auth, f, path, text, length) : unreadable_realm(auth, f->file.error);
-	}
-	f->realm->references++;
-	return f->realm;
-}
+/* --- guards --- */
 
 /* Returns whether the directory of the file at path cannot exist, or does not. */
 static bool lacks_directory(const struct basic_auth *auth, const char *path) {
@@ -251,7 +69,6 @@ static bool lacks_directory(const struct basic_auth *auth, const char *path) {
 /* Finds the realm of the file at path, with a reference. Returns whether there is no file: only then *realm is NULL.
  * lately: as for basic_auth_guard(). */
 static bool has_no_realm(struct basic_auth *auth, const char *path, bool lately, struct realm **realm) {
-	static const struct text_file unknown;
 	struct stat st;
 	*realm = NULL;
 	/* of a file with a longer path nothing is found out, also if its directory can be read */
@@ -259,51 +76,141 @@ static bool has_no_realm(struct basic_auth *auth, const char *path, bool lately,
 	if (reachable && (lately ? names_lacked_lately : names_lack)(auth->names, slice_of(path))) return true;
 	int error = docroot_lstat(auth->docroot, path, &st) == -1 ? errno : 0;
 	if (error == ENOENT || error == ENOTDIR || (error == ENAMETOOLONG && lacks_directory(auth, path))) return true;
-	if (!error && docroot_stat(auth->docroot, path, &st) == -1) { /* a symlink to nowhere, or out of the root */
-		error = errno;
-		if (!docroot_error_is_temporary(error)) text_file_complain(&unknown, path, 0, unreadable);
-	}
-	*realm = error ? unreadable_realm(auth, error) : read_realm(auth, path, &st);
+	if (error) *realm = realms_unreadable(auth->realms, NULL, error);
+	else if (docroot_stat(auth->docroot, path, &st) == 0) *realm = realms_find(auth->realms, path, &st);
+	else *realm = realms_unreadable(auth->realms, path, errno); /* a symlink to nowhere, or out of the root */
 	return false;
 }
 
-/* Adds the i-th realm of a guard, that of the file at path. Returns whether there is a file. */
-static bool add_realm(struct basic_auth *auth, struct guard *guard, int i, const char *path, bool lately) {
-	struct realm *realm;
-	if (has_no_realm(auth, path, lately, &realm)) return false;
-	guard->realm[i] = realm;
-	if (guard->permission == PERMISSION_OPEN) guard->permission = PERMISSION_REALM;
-	if (realm->text) return true;
-	guard->temporary = realm == &auth->unavailable && (guard->permission != PERMISSION_DENIED || guard->temporary);
+/* Has a guard deny access, for the sake of a realm. */
+static void deny(struct guard *guard, const struct realm *realm) {
+	guard->temporary =
+		realm->state == REALM_UNAVAILABLE && (guard->permission != PERMISSION_DENIED || guard->temporary);
 	guard->permission = PERMISSION_DENIED;
-	return true;
+}
+
+/* Adds what a rule of a realm says to a guard. Takes the reference over. */
+static void add_part(struct guard *guard, enum guard_part part, struct realm *realm, unsigned rule) {
+	guard->realm[part] = realm;
+	guard->rule[part] = rule;
+	if (guard->permission == PERMISSION_OPEN) guard->permission = PERMISSION_REALM;
+	if (realm->state != REALM_GOOD) deny(guard, realm);
+}
+
+/* Adds the file at path, in gatling's own format, as a part of a guard, if it exists. */
+static void add_own(struct basic_auth *auth, struct guard *guard, enum guard_part part, const char *path, bool lately) {
+	struct realm *realm;
+	if (has_no_realm(auth, path, lately, &realm)) return;
+	add_part(guard, part, realm, 0);
+	if (realm->rules.of_apache) guard->permission = PERMISSION_DENIED; /* it is a link to a .htaccess */
 }
 
 struct guard basic_auth_of_files(struct basic_auth *auth, const char *path, const char *above) {
 	struct guard guard = {.permission = PERMISSION_OPEN};
-	if (above) (void)add_realm(auth, &guard, 0, above, false);
-	(void)add_realm(auth, &guard, 1, path, false);
+	if (above) add_own(auth, &guard, GUARD_TESTS, above, false);
+	add_own(auth, &guard, GUARD_SITE, path, false);
 	return guard;
+}
+
+/* The rules of the .htaccess on a path that count for a name. Those of a section <Files> come before those of any
+ * directory, of these the inner ones. */
+struct chosen {
+	struct realm *realm;
+	unsigned rule;
+	bool below; /* a .htaccess further down says where passwords are */
+};
+
+static void choose(struct chosen *chosen, struct realm *realm, unsigned rule, bool below) {
+	if (!chosen->realm) *chosen = (struct chosen){.realm = realm, .rule = rule, .below = below};
+}
+
+/* Chooses the rules of a .htaccess. */
+static void choose_rules(struct chosen chosen[2][GUARD_SITE], struct realm *realm, struct slice name, bool below) {
+	for (unsigned i = realm->rules.count; i-- > 0;) {
+		const struct access_rule *rule = &realm->rules.rule[i];
+		if (!access_matches(rule, name)) continue;
+		if (rule->order.given) choose(&chosen[!i][GUARD_ORDER], realm, i, below);
+		if (rule->tests) choose(&chosen[!i][GUARD_TESTS], realm, i, below);
+	}
+}
+
+/* Returns whether a rule says the same to everybody: then *granted is what. */
+static bool is_constant(const struct access_rule *rule, enum guard_part part, bool *granted) {
+	const struct access_client nobody = {.gets = true};
+	*granted = part == GUARD_ORDER ? access_ordered(rule, &nobody) : access_tested(rule, &nobody) == ACCESS_GRANTED;
+	return !access_depends_on_client(rule);
+}
+
+/* Adds what has been chosen to a guard. */
+static void add_chosen(struct guard *guard, struct chosen chosen[2][GUARD_SITE]) {
+	const struct chosen *order = &chosen[!chosen[0][GUARD_ORDER].realm][GUARD_ORDER];
+	const struct chosen *tests = &chosen[!chosen[0][GUARD_TESTS].realm][GUARD_TESTS];
+	guard->any = order->realm && tests->realm && order->realm->rules.rule[order->rule].order.satisfy_any;
+	for (int part = GUARD_ORDER; part < GUARD_SITE; part++) {
+		const struct chosen *c = part == GUARD_ORDER ? order : tests;
+		if (!c->realm) continue;
+		const struct access_rule *rule = &c->realm->rules.rule[c->rule];
+		bool granted;
+		if (!guard->any && is_constant(rule, (enum guard_part)part, &granted) && granted) continue;
+		c->realm->references++;
+		add_part(guard, (enum guard_part)part, c->realm, c->rule);
+		/* with a password of which it says nothing itself */
+		if (c->below && access_depends_on_user(rule)) guard->permission = PERMISSION_DENIED;
+	}
+}
+
+/* The .htaccess of Apache on a path, the inner ones first. */
+struct found {
+	struct realm *realm[GUARD_FILES_MAX];
+	unsigned count;
+	struct chosen chosen[2][GUARD_SITE]; /* 0: of sections, 1: of directories */
+	bool passwords;                      /* one of them says where passwords are */
+	bool listed;                         /* one of them says whether there are listings */
+};
+
+/* Takes a .htaccess into account. Takes its reference over. Returns whether those above it count, too. */
+static bool take_file(struct guard *guard, struct found *found, struct realm *realm, struct slice name) {
+	if (realm->state != REALM_GOOD || found->count == GUARD_FILES_MAX) {
+		deny(guard, realm);
+		realm_release(realm);
+		return false;
+	}
+	found->realm[found->count++] = realm;
+	/* of a line break in a name, regular expressions think differently */
+	if (memchr(name.at, '\n', name.length) && realm->rules.count > 1) guard->permission = PERMISSION_DENIED;
+	choose_rules(found->chosen, realm, name, found->passwords);
+	if (!realm->rules.of_apache) return false;
+	found->passwords |= realm->rules.users.at || realm->rules.realm.at;
+	if (!found->listed) guard->unlisted |= realm->rules.unlisted;
+	found->listed |= realm->rules.listed || realm->rules.unlisted;
+	guard->unlisted |= realm->rules.count > 1; /* a listing would have names that may be closed */
+	return true;
 }
 
 struct guard basic_auth_guard(struct basic_auth *auth, struct slice file, bool lately) {
 	static const char here[] = ".htaccess", below[] = ".htaccess_global";
 	char path[PATH_MAX + sizeof below];
 	struct guard guard = {.permission = PERMISSION_OPEN};
+	struct found found = {.count = 0};
+	struct realm *realm;
 	size_t n = names_reach(auth->names, file);
 	while (n >= PATH_MAX || (n && file.at[n - 1] != '/')) n--; /* a longer path is one of no directory */
 	if (n) memcpy(path, file.at, n);
+	const struct slice name = slice_rest(file, n);
 	const char *slash = memchr(path, '/', n);
 	size_t first = slash ? (size_t)(slash + 1 - path) : 0;
-	while (true) { /* the nearest file replaces those above it, as Apache's do */
+	while (true) {
 		memcpy(path + n, here, sizeof here);
-		if (add_realm(auth, &guard, 0, path, lately) || !n) break;
+		if (!has_no_realm(auth, path, lately, &realm) && !take_file(&guard, &found, realm, name)) break;
+		if (!n) break;
 		for (n--; n && path[n - 1] != '/';) n--;
 	}
+	if (found.count) add_chosen(&guard, found.chosen);
+	for (unsigned i = 0; i < found.count; i++) realm_release(found.realm[i]);
 	if (!first) return guard;
 	memcpy(path, file.at, first);
 	memcpy(path + first, below, sizeof below);
-	(void)add_realm(auth, &guard, 1, path, lately);
+	add_own(auth, &guard, GUARD_SITE, path, lately);
 	return guard;
 }
 
@@ -330,10 +237,11 @@ static char *decode(struct basic_auth *auth, const struct request *r) {
 /* --- checking --- */
 
 static enum auth_result require(struct basic_auth *auth, const struct realm *realm, struct auth_answer *a) {
+	const struct slice name = realm->rules.realm;
 	char *at = text_copy(auth->lines, SLICE("WWW-Authenticate: Basic realm=\""));
-	for (size_t i = 0; i < realm->name.length; i++) {
-		if (realm->name.at[i] == '"' || realm->name.at[i] == '\\') *at++ = '\\';
-		*at++ = realm->name.at[i];
+	for (size_t i = 0; i < name.length; i++) {
+		if (name.at[i] == '"' || name.at[i] == '\\') *at++ = '\\';
+		*at++ = name.at[i];
 	}
 	at = text_copy(at, SLICE("\", charset=\"UTF-8\"\r\n"));
 	a->lines = (struct slice){.at = auth->lines, .length = (size_t)(at - auth->lines)};
@@ -344,19 +252,15 @@ static enum auth_result require(struct basic_auth *auth, const struct realm *rea
  * to do. */
 static bool waits_for_costs(struct basic_auth *auth, struct realm *realm, bool may_wait, struct auth_answer *a,
 							enum auth_result *result) {
-	if (realm->kinds && password_cost_measured(realm->kinds)) judge(realm);
-	if (!realm->kinds) return false;
+	if (realm_is_known(realm)) return false;
 	a->job = may_wait ? password_measure(auth->checks, realm->kinds) : NULL;
 	*result = a->job ? AUTH_PENDING : AUTH_BUSY;
 	return true;
 }
 
-enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *r,
-								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *a) {
-	enum auth_result unknown;
-	*a = (struct auth_answer){0};
-	if (waits_for_costs(auth, realm, may_wait, a, &unknown)) return unknown;
-	if (!realm->text) return realm == &auth->unavailable ? AUTH_BUSY : AUTH_FORBIDDEN;
+/* Checks the password of a request. */
+static enum auth_result check(struct basic_auth *auth, const struct realm *realm, const struct request *r,
+							  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *a) {
 	const char *password = request_has(r, FIELD_AUTHORIZATION) ? decode(auth, r) : NULL;
 	if (!password) return require(auth, realm, a);
 	const struct password_question question = {.realm = realm->id,
@@ -371,4 +275,27 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 	if (result == AUTH_ADMITTED) a->user = slice_of(auth->user);
 	if (result == AUTH_LIMITED) a->lines = SLICE("Retry-After: 3\r\n");
 	return result == AUTH_REQUIRED ? require(auth, realm, a) : result;
+}
+
+enum auth_result basic_auth_check(struct basic_auth *auth, const struct guard *guard, enum guard_part part,
+								  const struct request *r, const struct auth_client *from, bool may_wait,
+								  int64_t now_ms, struct auth_answer *a) {
+	struct realm *realm = guard->realm[part];
+	struct access_client client = {.peer = from->is_known && !peer_is_local(from->peer) ? from->peer : NULL,
+								   .gets = r->method <= METHOD_HEAD};
+	enum auth_result unknown;
+	*a = (struct auth_answer){0};
+	if (waits_for_costs(auth, realm, may_wait, a, &unknown)) return unknown;
+	if (realm->state != REALM_GOOD) return realm->state == REALM_UNAVAILABLE ? AUTH_BUSY : AUTH_FORBIDDEN;
+	const struct access_rule *rule = &realm->rules.rule[guard->rule[part]];
+	if (part == GUARD_ORDER) return access_ordered(rule, &client) ? AUTH_ADMITTED : AUTH_FORBIDDEN;
+	const enum access_verdict verdict = access_tested(rule, &client);
+	if (verdict == ACCESS_GRANTED) return AUTH_ADMITTED;
+	if (verdict != ACCESS_NEEDS_USER) return AUTH_FORBIDDEN;
+	const enum auth_result result = check(auth, realm, r, from->peer, may_wait, now_ms, a);
+	if (result != AUTH_ADMITTED) return result;
+	client.user = a->user;
+	if (access_tested(rule, &client) == ACCESS_GRANTED) return AUTH_ADMITTED;
+	a->user = (struct slice){0};
+	return require(auth, realm, a);
 }

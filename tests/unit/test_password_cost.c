@@ -1,5 +1,5 @@
 /* test_password_cost.c - which hashes are cheap enough to be checked. */
-#include "gatling/site/password_cost.h"
+#include "gatling/site/access/password_cost.h"
 
 #include "tests/unit/check.h"
 

@@ -19,7 +19,7 @@ WRONG = {
     "www.example.org/_redirects": (b"/x https://e.com 200\n", "www.example.org/_redirects:1: '/x https://e.com 200': "),
     "localhost:8080/_headers": (b"X-A: 1\n", "localhost:8080/_headers:1: 'X-A: 1': there is no pattern above this field: write one, such as /*"),
     ".htaccess_global": (b"\n", ".htaccess_global:1: the first line has to be the realm, so access is denied"),
-    "apache/.htaccess": (b"AuthType Basic\nRequire valid-user\n", "apache/.htaccess:2: this is not USER:HASH (directives of Apache are not understood)"),
+    "apache/.htaccess": (b"AuthType Basic\nRequire valid-user\n", "apache/.htaccess:2: a password needs AuthType Basic, AuthName and AuthUserFile in this file"),
     "deep/er/.htaccess": (b"Friends\nann:{SHA}x\n", "deep/er/.htaccess:2: this hash is Apache's own"),
     "dear/.htaccess": (b"Friends\nben:$2b$04$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12\nann:$2b$17$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12\n",
                        "dear/.htaccess:3: to check this hash takes more than 0.5 s of processor time"),

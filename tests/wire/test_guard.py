@@ -333,7 +333,7 @@ def test_each_site_has_its_own(build):
         ("\n", 0o644, ":1: "),
         ("realm\nann:" + HASHES["md5crypt"], 0o000, ": "),
         ("realm\nthis is no user\n", 0o644, ":2: "),
-        ("AuthType Basic\nAuthUserFile /etc/users\nRequire valid-user\n", 0o644, ":2: "),
+        ("AuthType Basic\nAuthUserFile /etc/users\nRequire valid-user\n", 0o644, ":3: "),
         ("realm\nann:$apr1$abcdefgh$abcdefghijklmnopqrstuv\n", 0o644, ":2: "),
         ("realm\nann:{SHA}abcdefghijklmnopqrstuv=\n", 0o644, ":2: "),
         ("a \x01 realm\nann:x\n", 0o644, ":1: "),

@@ -10,6 +10,7 @@
 static enum header_caching caching_of(const struct decision *d) {
 	const int status = d->response->status;
 	if (status == 401 || status == 412 || status == 416 || status == 429) return HEADER_UNCACHED;
+	if (status >= 400 && d->guarded) return HEADER_UNCACHED;
 	return d->lookup.stands_in || status >= 400 ? HEADER_CACHED_BRIEFLY : HEADER_CACHED;
 }
 
@@ -79,14 +80,20 @@ void answer_error(struct decision *d, int status) {
 	representation_retain(r->representation);
 }
 
-/* Returns whether the realm admits the request. If not, fills in the response. */
-static bool admitted(struct decision *d, struct realm *realm) {
+static enum auth_result ask(const struct decision *d, const struct guard *guard, enum guard_part part,
+							struct auth_answer *admission) {
+	const struct auth_client client = {.peer = d->arrival->peer, .is_known = d->arrival->peer_is_client};
+	return basic_auth_check(d->context->auth, guard, part, d->request, &client, d->arrival->patient, d->context->now_ms,
+							admission);
+}
+
+/* Returns whether a part of a guard admits the request. If not, fills in the response. */
+static bool admitted(struct decision *d, const struct guard *guard, enum guard_part part) {
 	struct response *r = d->response;
 	struct auth_answer admission;
-	enum auth_result result = basic_auth_check(d->context->auth, realm, d->request, d->arrival->peer,
-											   d->arrival->patient, d->context->now_ms, &admission);
+	const enum auth_result result = ask(d, guard, part, &admission);
 	if (result == AUTH_ADMITTED) {
-		r->user = admission.user;
+		if (admission.user.at) r->user = admission.user;
 	} else if (result == AUTH_PENDING && admission.job) {
 		decision_wait(d, admission.job);
 	} else if (admission.lines.at) {
@@ -98,19 +105,32 @@ static bool admitted(struct decision *d, struct realm *realm) {
 	return result == AUTH_ADMITTED;
 }
 
-/* Returns whether a realm has admitted the request to its site. */
-static bool has_admitted(const struct decision *d, const struct realm *realm) {
-	return d->admitted && (realm == d->site->guard.realm[0] || realm == d->site->guard.realm[1]);
+/* Returns whether a part of a guard has admitted the request to its site. */
+static bool has_admitted(const struct decision *d, const struct guard *guard, enum guard_part part) {
+	const struct guard *of_site = &d->site->guard;
+	for (int i = 0; i < GUARD_PARTS && d->admitted; i++)
+		if (of_site->realm[i] == guard->realm[part] && part != GUARD_ORDER && of_site->rule[i] == guard->rule[part])
+			return true;
+	return false;
+}
+
+/* Returns whether GUARD_ORDER admits the request, so that GUARD_TESTS need not. */
+static bool is_excused(const struct decision *d, const struct guard *guard) {
+	struct auth_answer ignored;
+	return guard->any && ask(d, guard, GUARD_ORDER, &ignored) == AUTH_ADMITTED;
 }
 
 bool decision_admitted(struct decision *d, const struct guard *guard) {
 	if (guard->permission == PERMISSION_DENIED) answer_error(d, guard->temporary ? 503 : 403);
 	if (guard->permission != PERMISSION_REALM) return guard->permission == PERMISSION_OPEN;
 	bool any = false;
-	for (int i = 0; i < REALMS_OF_PATH; i++) {
-		if (!guard->realm[i]) continue;
-		if (!has_admitted(d, guard->realm[i]) && !admitted(d, guard->realm[i])) return false;
+	d->guarded = true;
+	const bool excused = is_excused(d, guard);
+	for (int part = 0; part < GUARD_PARTS; part++) {
+		if (!guard->realm[part]) continue;
 		any = true;
+		if (part == GUARD_ORDER ? guard->any : part == GUARD_TESTS && excused) continue;
+		if (!has_admitted(d, guard, (enum guard_part)part) && !admitted(d, guard, (enum guard_part)part)) return false;
 	}
 	return any;
 }

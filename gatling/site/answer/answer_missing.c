@@ -60,7 +60,7 @@ static struct slice listing_cache_control(const struct decision *d) {
 	if (!d->context->options->cache_control) return (struct slice){0};
 	for (unsigned i = 0; set && i < set->count; i++)
 		if (header_named(&set->item[i], "Cache-Control") && !header_lasts(&set->item[i])) return (struct slice){0};
-	const bool restricted = d->lookup.restricted || d->response->user.length;
+	const bool restricted = d->lookup.restricted || d->guarded;
 	return restricted ? SLICE("Cache-Control: private, no-cache\r\n") : SLICE("Cache-Control: no-cache\r\n");
 }
 
@@ -160,7 +160,7 @@ void answer_missing(struct decision *d) {
 	if (decision_names_directory(d) && !exists && answer_unknown(d, errno)) return;
 	if (exists) {
 		if (!S_ISDIR(st.st_mode)) answer_error(d, 404);
-		else if (d->context->options->listings) answer_listing(d);
+		else if (d->context->options->listings && !d->unlisted) answer_listing(d);
 		else answer_error(d, 403);
 	} else if (d->context->options->fallback) {
 		redirect_to_fallback(d);

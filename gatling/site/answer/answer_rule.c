@@ -9,6 +9,7 @@
 static bool admitted_to(struct decision *d, struct slice path) {
 	struct guard guard = basic_auth_guard(d->context->auth, path, false);
 	bool is = decision_admitted(d, &guard);
+	d->unlisted = guard.unlisted;
 	guard_release(&guard);
 	return is;
 }

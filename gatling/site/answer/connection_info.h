@@ -11,7 +11,8 @@
 
 struct connection_info {
 	const struct peer *peer;
-	struct slice host; /* the local address as an authority, for requests without Host; absent for none */
+	bool peer_is_client; /* it is not a proxy that has named no client */
+	struct slice host;   /* the local address as an authority, for requests without Host; absent for none */
 	unsigned port;
 	bool secure;                /* over TLS */
 	enum forwarding forwarding; /* the field in which the peer is trusted */

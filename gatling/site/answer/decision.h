@@ -18,6 +18,8 @@ struct decision {
 	struct slice vary;    /* a Vary line, if the conditions of rules were looked at; or empty */
 	struct slice host;
 	bool admitted; /* to the site: its error pages may be shown */
+	bool guarded;  /* somebody else might not be admitted: caches must not store it for all */
+	bool unlisted; /* the directory is not listed */
 	bool passed;   /* a rule passes it on, whatever its method */
 	/* path points to PATH_ROOM bytes behind a slash. They contain the site's prefix, then (from local on) the decoded
 	 * path of the request, of that length, and then perhaps the name of an index; NUL-terminated. */

@@ -2,8 +2,8 @@
  * that checks passwords busy for days, for all sites. The limit is time on this machine, so each kind of hash is
  * measured once, with a cheap setting (crypt(5)); from that follows what all settings of the kind cost, for as long as
  * the process runs. */
-#ifndef GATLING_SITE_PASSWORD_COST_H
-#define GATLING_SITE_PASSWORD_COST_H
+#ifndef GATLING_SITE_ACCESS_PASSWORD_COST_H
+#define GATLING_SITE_ACCESS_PASSWORD_COST_H
 
 #include <stdbool.h>
 #include <stddef.h>

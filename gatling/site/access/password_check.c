@@ -1,5 +1,5 @@
 /* password_check.c - see password_check.h. */
-#include "gatling/site/password_check.h"
+#include "gatling/site/access/password_check.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
@@ -10,8 +10,7 @@
 
 #include "gatling/base/platform.h"
 #include "gatling/client/address_table.h"
-#include "gatling/site/password_cost.h"
-#include "gatling/site/rules/rules.h"
+#include "gatling/site/access/password_cost.h"
 
 enum {
 	DIGEST = 32,
@@ -65,14 +64,6 @@ void password_checks_free(struct password_checks *p) {
 	EVP_MAC_CTX_free(p->mac);
 	OPENSSL_cleanse(p, sizeof *p);
 	free(p);
-}
-
-bool password_next_line(struct slice *text, struct slice *line, unsigned *number) {
-	while (rules_next_line(text, line)) {
-		++*number;
-		if (line->length && line->at[0] != '#') return true;
-	}
-	return false;
 }
 
 /* --- what is remembered --- */
@@ -275,26 +266,10 @@ static void password_checked(struct job *job) {
 	start_next(p);
 }
 
-/* Finds the hash of a user; for an unknown user that of the first one, so that checking it takes as long. Returns
- * whether the user is known. */
-static bool find_hash(const struct password_question *q, struct slice *hash) {
-	const struct slice user = slice_of(q->user);
-	struct slice rest = q->users, line;
-	unsigned number = 0;
-	*hash = SLICE("");
-	while (password_next_line(&rest, &line, &number)) {
-		const size_t length = slice_until(line, ':');
-		const bool found = slice_equal(slice_first(line, length), user);
-		if (found || !hash->length) *hash = slice_rest(line, length + 1);
-		if (found) return true;
-	}
-	return false;
-}
-
 static struct check *add_check(struct password_checks *p, const struct password_question *q,
 							   const unsigned char *digest) {
 	struct slice hash;
-	const bool known = find_hash(q, &hash);
+	const bool known = users_find(q->users, slice_of(q->user), &hash);
 	struct check *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
 	c->job = (struct job){.run = check_password, .finish = password_checked};

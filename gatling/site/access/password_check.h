@@ -1,14 +1,14 @@
 /* password_check.h - checks passwords of realms (basic_auth.h). It limits what guessing costs: hashes take long by
  * design, so one thread checks them in an order that is fair to owners, realms and addresses, and results are
  * remembered. */
-#ifndef GATLING_SITE_PASSWORD_CHECK_H
-#define GATLING_SITE_PASSWORD_CHECK_H
+#ifndef GATLING_SITE_ACCESS_PASSWORD_CHECK_H
+#define GATLING_SITE_ACCESS_PASSWORD_CHECK_H
 
 #include "gatling/base/job.h"
 #include "gatling/base/slice.h"
+#include "gatling/site/access/users.h"
 
 enum {
-	AUTH_USER_MAX = 256,     /* bytes of the name of a user */
 	AUTH_PASSWORD_MAX = 511, /* bytes */
 	AUTH_CHECKS = 128,       /* passwords that may wait for a check */
 	AUTH_CHECKS_EACH = 4,    /* of them, for one address (see address_table.h) */
@@ -52,9 +52,5 @@ enum auth_result password_check(struct password_checks *checks, const struct pas
 /* Begins to measure kinds of hashes (password_cost.h). Returns the job to wait for, after which it is to be asked again
  * whether they are measured; or NULL without memory or a thread. */
 struct job *password_measure(struct password_checks *checks, unsigned kinds);
-
-/* Takes lines off the front, counting them in *number, until one is neither empty nor a comment. Returns false at the
- * end. */
-bool password_next_line(struct slice *text, struct slice *line, unsigned *number);
 
 #endif

@@ -1,6 +1,6 @@
 /* password_cost.c - see password_cost.h. The cost of a hash is linear in a number of steps, which each kind writes in a
  * way of its own (crypt(5)). */
-#include "gatling/site/password_cost.h"
+#include "gatling/site/access/password_cost.h"
 
 #include <errno.h>
 #include <limits.h>
