@@ -155,7 +155,11 @@ static void add_chosen(struct guard *guard, struct chosen chosen[2][GUARD_SITE])
 		c->realm->references++;
 		add_part(guard, (enum guard_part)part, c->realm, c->rule);
 		/* with a password of which it says nothing itself */
-		if (c->below && access_depends_on_user(rule)) guard->permission = PERMISSION_DENIED;
+		if (!c->below || !access_depends_on_user(rule)) continue;
+		realm_complain(c->realm,
+					   "a .htaccess further down gives AuthName or AuthUserFile, but what is required is said here, "
+					   "so access is denied there: say it there, too");
+		guard->permission = PERMISSION_DENIED;
 	}
 }
 
@@ -170,6 +174,8 @@ struct found {
 
 /* Takes a .htaccess into account. Takes its reference over. Returns whether those above it count, too. */
 static bool take_file(struct guard *guard, struct found *found, struct realm *realm, struct slice name) {
+	if (found->count == GUARD_FILES_MAX)
+		realm_complain(realm, "there are too many of them further down, so access is denied there");
 	if (realm->state != REALM_GOOD || found->count == GUARD_FILES_MAX) {
 		deny(guard, realm);
 		realm_release(realm);
@@ -183,7 +189,8 @@ static bool take_file(struct guard *guard, struct found *found, struct realm *re
 	found->passwords |= realm->rules.users.at || realm->rules.realm.at;
 	if (!found->listed) guard->unlisted |= realm->rules.unlisted;
 	found->listed |= realm->rules.listed || realm->rules.unlisted;
-	guard->unlisted |= realm->rules.count > 1; /* a listing would have names that may be closed */
+	guard->by_name |= realm->rules.count > 1;
+	guard->unlisted |= guard->by_name; /* a listing would have names that may be closed */
 	return true;
 }
 

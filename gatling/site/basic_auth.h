@@ -32,6 +32,7 @@ struct guard {
 	enum permission permission;
 	bool temporary; /* nobody may, only since a file could not be read for a reason that may soon be gone */
 	bool unlisted;  /* the directory is not listed */
+	bool by_name;   /* other names in the directory may have another guard, also that of the directory itself */
 	bool any;       /* whom GUARD_ORDER admits, GUARD_TESTS need not admit, and the other way round */
 	/* With PERMISSION_REALM: those that have to admit a request, or NULL, and the index of the rule in each. */
 	struct realm *realm[GUARD_PARTS];

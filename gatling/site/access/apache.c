@@ -41,6 +41,7 @@ struct reader {
 	unsigned limited;   /* sections of kind SECTION_LIMIT */
 	unsigned skipped, unsure;
 	unsigned char known[ACCESS_RULES_MAX]; /* of passwords */
+	bool rewrites, no_links;               /* RewriteEngine is on; Options forbid symbolic links */
 	unsigned user_line;                    /* the first that asks for one */
 };
 
@@ -51,7 +52,18 @@ static bool next_is_last(struct slice *text, struct slice *word) {
 	return access_next_word(text, word) && !slice_trim(*text).length;
 }
 
+/* Returns whether the innermost section is a group of tests. */
+static bool in_group(const struct reader *r) { return r->depth && r->section[r->depth - 1].kind == SECTION_GROUP; }
+
 static struct access_rule *rule_now(const struct reader *r) { return &r->access->rule[r->rule]; }
+
+/* Returns whether a name is one of those, with '|' between them. */
+static bool is_one_of(struct slice name, const char *names) {
+	struct slice rest = slice_of(names);
+	while (rest.length)
+		if (slice_equal_nocase(name, rules_take_until(&rest, '|'))) return true;
+	return false;
+}
 
 /* --- patterns of names --- */
 
@@ -186,7 +198,8 @@ static bool parse_net(struct slice word, struct peer_net *net) {
 	*end = '\0';
 	if (is_six || memchr(word.at, '/', word.length)) {
 		if (!peer_net_parse(text, net) || peer_net_is_local(net)) return false;
-		return !is_six || !peer_is_ipv4(&net->first);
+		/* Apache refuses networks of all addresses */
+		return is_six ? net->bits && !peer_is_ipv4(&net->first) : net->bits > 8 * PEER_IPV4_AT;
 	}
 	if (end > text && end[-1] == '.') *--end = '\0';
 	for (const char *c = text; *c; c++) {
@@ -272,13 +285,16 @@ static const char *read_allow_or_deny(struct reader *r, struct slice words, bool
 	if (!access_next_word(&words, &word) || !slice_equal_nocase(word, SLICE("from")))
 		return "\"from\" is missing" CLOSED;
 	rule_now(r)->order.given = true;
-	if (r->other_methods) return NULL;
 	struct slice rest = words;
 	if (next_is_last(&rest, &word) && slice_equal_nocase(word, SLICE("all"))) {
-		*all = true;
+		*all |= !r->other_methods;
 		return NULL;
 	}
-	return add_nets(r, nets, words);
+	if (!r->other_methods) return add_nets(r, nets, words);
+	struct access_nets ignored = {0};
+	const char *wrong = add_nets(r, &ignored, words);
+	free(ignored.net);
+	return wrong;
 }
 
 static const char *read_allow(struct reader *r, struct slice words) {
@@ -413,23 +429,14 @@ static const char *begin_condition(struct section *s) {
 	return NULL;
 }
 
-/* Returns whether a name is one of those, with '|' between them. */
-static bool is_one_of(struct slice name, const char *names) {
-	struct slice rest = slice_of(names);
-	while (rest.length)
-		if (slice_equal_nocase(name, rules_take_until(&rest, '|'))) return true;
-	return false;
-}
-
 static const char *begin_known_section(struct reader *r, struct section *s) {
 	if (is_one_of(s->name, "IfModule|IfVersion|IfDefine|IfDirective|IfFile|IfSection|If|ElseIf|Else"))
 		return begin_condition(s);
-	const bool in_group = r->depth && r->section[r->depth - 1].kind == SECTION_GROUP;
 	if (is_one_of(s->name, "RequireAll|RequireAny|RequireNone")) {
 		s->kind = SECTION_GROUP;
 		return begin_group(r, s);
 	}
-	if (in_group) return unread;
+	if (in_group(r)) return unread;
 	if (is_one_of(s->name, "Limit|LimitExcept")) {
 		s->kind = SECTION_LIMIT;
 		return begin_limit(r, s->arguments, slice_equal_nocase(s->name, SLICE("LimitExcept")));
@@ -497,10 +504,10 @@ bool apache_begins(struct slice line) {
 	return slice_starts(line, SLICE("<")) || find_directive(name) || directive_is_harmless(name);
 }
 
-/* Reads what Options say about listings. */
+/* Reads what Options say about listings, and about symbolic links. */
 static void read_options(struct reader *r, struct slice words) {
 	struct slice word;
-	bool any = false, lists = false, only = false;
+	bool any = false, lists = false, only = false, links = false, no_links = false;
 	while (access_next_word(&words, &word)) {
 		const char sign = word.at[0];
 		only |= sign != '+' && sign != '-';
@@ -509,7 +516,9 @@ static void read_options(struct reader *r, struct slice words) {
 			any = true;
 			lists = sign != '-';
 		}
+		if (is_one_of(word, "All|FollowSymLinks|SymLinksIfOwnerMatch")) *(sign == '-' ? &no_links : &links) = true;
 	}
+	r->no_links |= no_links || (only && !links);
 	if (!any && !only) return;
 	for (unsigned i = 0; i < r->depth; i++)
 		if (lists && r->section[i].kind != SECTION_MODULE) return;
@@ -518,12 +527,14 @@ static void read_options(struct reader *r, struct slice words) {
 }
 
 static const char *read_harmless(struct reader *r, struct slice name, struct slice words) {
+	if (in_group(r)) return unread;
 	if (directive_forbids(name, words)) {
 		r->findings->any = true;
 		return "this forbids something, and rules of Apache are not understood" CLOSED
 			   ": write it in _redirects (/path/* /404.html 404!) and remove the line";
 	}
 	if (!r->findings->ignored) r->findings->ignored = r->line;
+	r->rewrites |= is_one_of(name, "RewriteEngine") && is_one_of(slice_trim(words), "on");
 	if (slice_equal_nocase(name, SLICE("Options"))) read_options(r, words);
 	if (slice_equal_nocase(name, SLICE("IndexIgnore"))) r->access->unlisted = true;
 	return NULL;
@@ -545,6 +556,7 @@ static const char *read_line(struct reader *r, struct slice line) {
 	}
 	const char *wrong = begin_access(r);
 	if (wrong) return wrong;
+	if (in_group(r) && d->read != read_require) return unread;
 	if (r->limited) rule_now(r)->get_only = true;
 	return d->read(r, words);
 }
@@ -577,7 +589,11 @@ static const char *finish(struct reader *r) {
 		if (access_depends_on_user(rule) && (r->known[i] | r->known[0]) != HAS_ALL)
 			return "a password needs AuthType Basic, AuthName and AuthUserFile in this file" CLOSED;
 		any |= rule->tests || rule->order.given;
+		if (rule->order.satisfy_any && !rule->tests && !r->access->rule[0].tests)
+			return "\"Satisfy Any\" is understood only with Require in this file" CLOSED;
 	}
+	if (r->rewrites && r->no_links)
+		return "with RewriteEngine on, but without Options FollowSymLinks, Apache denies all access" CLOSED;
 	if (r->findings->any && !any) return "there is no Require" CLOSED;
 	return NULL;
 }

@@ -93,6 +93,10 @@ struct realm *realms_unreadable(struct realms *r, const char *path, int error) {
 	return realm_of_error(r, error);
 }
 
+void realm_complain(const struct realm *realm, const char *mistake) {
+	if (realm->source) text_file_complain(&realm->source->file, realm->source->path, 0, mistake);
+}
+
 /* --- gatling's own format --- */
 
 static bool add_allowed(struct access_rules *rules, struct slice text) {

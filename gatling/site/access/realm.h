@@ -44,6 +44,9 @@ struct realm *realms_unreadable(struct realms *realms, const char *path, int err
 
 void realm_release(struct realm *realm); /* may be NULL */
 
+/* Reports, once, what is wrong with a good realm in some place. */
+void realm_complain(const struct realm *realm, const char *mistake);
+
 /* Returns whether it is known if the hashes of the realm may be checked; otherwise realm->kinds are to be measured. */
 bool realm_is_known(struct realm *realm);
 

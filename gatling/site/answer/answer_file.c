@@ -109,7 +109,7 @@ static void remember(const struct decision *d, struct resource *r) {
 	const struct redirect_rules *redirects = d->site->redirects;
 	/* a rule that comes before files may look at the query */
 	bool rules = (redirects && redirect_rules_forced(redirects)) || d->filled.length || d->lookup.stands_in;
-	bool restricted = d->lookup.restricted || r->guard.permission != PERMISSION_OPEN;
+	bool restricted = d->lookup.restricted || d->guarded || r->guard.permission != PERMISSION_OPEN;
 	/* not NAME.html for NAME: a new file NAME must be found at once */
 	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;
 	if (rules || restricted || !exact || d->request->known & QUALIFIERS) return;
@@ -145,6 +145,13 @@ static bool may_send(const struct decision *d, const char *end) {
 		   (original.length == path.length || sites_may_send(d->context->sites, d->site, original, d->context->now_ms));
 }
 
+/* Returns whether the directory admits the request, if the file that ends at `end` is its index. If not, fills in the
+ * response. */
+static bool admitted_to_directory(struct decision *d, const char *end) {
+	const bool is_index = decision_names_directory(d) && end == d->local + d->length + index_name.length;
+	return !is_index || decision_admitted_without_file(d);
+}
+
 /* Finds the file at d->path, which a NUL at `end` terminates, if it may be sent. Returns 0 with *found, NULL if there
  * is an answer already: the request waits or is refused. Otherwise returns an errno. */
 static int find_file(struct decision *d, const char *end, struct resource **found) {
@@ -154,6 +161,7 @@ static int find_file(struct decision *d, const char *end, struct resource **foun
 	int error = decision_find(d, &d->lookup, &resource);
 	if (error == EINPROGRESS && decision_wait_for_disk(d, d->lookup.path)) return 0;
 	if (error) return error;
+	if (resource->guard.by_name && !admitted_to_directory(d, end)) return 0;
 	if (!decision_admitted(d, &resource->guard)) return 0;
 	if (!may_send(d, end)) return errno;
 	*found = resource;
