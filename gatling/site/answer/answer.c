@@ -149,8 +149,8 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 		return;
 	}
 	if (!d.site->redirects || !answer_by_rule(&d, true)) answer_path(&d);
-	if (d.guarded && r->status >= 300 && r->status < 400 && !r->representation && !r->lines.length)
-		r->lines = SLICE("Cache-Control: private\r\n"); /* of a redirect, caches would think otherwise */
+	if (d.guarded && r->status >= 300 && r->status < 400 && r->location.length)
+		r->lines = SLICE("Cache-Control: private, no-cache\r\n"); /* caches would store it for all */
 	if (serves || d.passed || !r->status || r->status == 401 || r->status >= 429) return;
 	response_drop(r);
 	answer_method(&d, true);
