@@ -12,6 +12,7 @@ An outcome is one of
 decide() returns a set of them, since the manual is silent about which of several refusals comes first."""
 
 import errno
+import ipaddress
 import os
 import re
 import stat
@@ -115,10 +116,13 @@ def is_file(mode):
 
 # --- passwords ---
 
+APACHE = {"RewriteEngine on": (), "Require all granted": (None, {}, True), "Require all denied": (None, {}, False), "Require ip 127": (None, {}, True)}
+
 
 def realm_of(world, path):
-    """Returns the realm of a file of passwords: its name, and {user: hash}; () if there is no such file, and
-    None if nobody is admitted."""
+    """Returns the realm of a file of passwords: its name, {user: hash}, and whether the client is admitted without; ()
+    if there is no such file, or one of Apache that is not about access, and None if it is of no use. Requests come from
+    127.0.0.1."""
     try:
         os.lstat(path.encode("latin-1"), dir_fd=world.root)
     except OSError as error:
@@ -127,9 +131,14 @@ def realm_of(world, path):
         lines = [line for line in read(world, path).decode("latin-1").split("\n") if line and not line.startswith("#")]
     except OSError:
         return None
-    if not lines or not all(re.fullmatch(r"[^:]+:\$[^:]+", line) for line in lines[1:]):
+    if lines and path.endswith(".htaccess") and lines[0].partition(" ")[0] in ("Require", "RewriteEngine"):
+        return APACHE[lines[0]] if len(lines) == 1 else None
+    allowed = [line.split()[1] for line in lines if line.startswith("allow ")]
+    lines = [line for line in lines if not line.startswith("allow ")]
+    if not (lines or allowed) or len(lines) == 1 or not all(re.fullmatch(r"[^:]+:\$[^:]+", line) for line in lines[1:]):
         return None
-    return lines[0], dict(line.split(":") for line in lines[1:])
+    admitted = any(ipaddress.ip_address("127.0.0.1") in ipaddress.ip_network(net) for net in allowed)
+    return (lines or [""])[0], dict(line.split(":") for line in lines[1:]), admitted
 
 
 def realms(world, site, path, nearest=True):
@@ -139,11 +148,15 @@ def realms(world, site, path, nearest=True):
         directories.pop()
     sites = {site, site if world.vhosts == "only" else "", directories[0] + "/" if directories else site}
     found = [realm_of(world, directory + ".htaccess_global") for directory in sites]
+    chosen = ()
     for n in range(len(directories), -1, -1) if nearest else ():
         realm = realm_of(world, "".join(name + "/" for name in directories[:n]) + ".htaccess")
-        if realm != ():
-            return [*found, realm]
-    return found
+        if realm is None:
+            return [*found, None]
+        chosen = chosen or realm
+        if realm and realm[0] is not None:  # it replaces those above it; one of Apache only what it says
+            break
+    return [*found, chosen] if chosen else found
 
 
 def refusals(world, request, realms_of_path):
@@ -152,7 +165,9 @@ def refusals(world, request, realms_of_path):
     for realm in realms_of_path:
         if realm is None:
             refused |= UNKNOWN
-        elif realm and (not password or world.passwords.get(realm[1].get(user)) != password):
+        elif realm and not realm[1] and not realm[2]:
+            refused |= FORBIDDEN
+        elif realm and not realm[2] and (not password or world.passwords.get(realm[1].get(user)) != password):
             refused.add(("realm", realm[0]))
     return refused
 
