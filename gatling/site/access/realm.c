@@ -352,7 +352,7 @@ struct realm *realms_find(struct realms *r, const char *path, const struct stat 
 	const bool own = f->realm && f->realm->source && !f->users_path[0];
 	if (state == TEXT_NEW && own && make_id(f, text, length, &id) && f->realm->id == id) {
 		free(text); /* only its times have changed */
-	} else if (state != TEXT_SAME) {
+	} else if (state != TEXT_SAME || !f->realm) {
 		if (!text) text_file_complain(&f->file, path, 0, unreadable);
 		realm_release(f->realm);
 		f->users_path[0] = '\0';
