@@ -72,10 +72,12 @@ static bool in_memory(int file, off_t offset, off_t other) {
 static void run(struct io_task *task, const atomic_bool *stop) {
 	const struct io_read *r = (struct io_read *)task;
 	(void)stop;
+	io_read_begins();
 	io_start_reading(r->file, r->offset, r->end - r->offset);
 	ssize_t n = 1;
 	for (off_t at = r->offset; at < r->end && n > 0; at += n)
 		n = pread(r->file, r->reader->piece, r->end - at < PIECE ? (size_t)(r->end - at) : PIECE, at);
+	io_read_ends();
 }
 
 #else /* no call tells what is in memory: all files count as in memory, and the loop waits for the disk */

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 #ifdef __linux__
 #include <sys/resource.h>
 #endif
@@ -70,12 +71,13 @@ static void *run(void *argument) {
 			pthread_cond_wait(&tasks->changed, &tasks->mutex);
 			continue;
 		}
-		task->pending = false;
+		task->pending = task->again = false;
 		pthread_mutex_unlock(&tasks->mutex);
 		task->run(task, &tasks->stop);
 		pthread_mutex_lock(&tasks->mutex);
-		append(&tasks->done, task);
-		io_wake(tasks->loop);
+		task->pending = task->again;
+		append(task->again ? &tasks->waiting : &tasks->done, task);
+		if (!task->again) io_wake(tasks->loop);
 	}
 	pthread_mutex_unlock(&tasks->mutex);
 	return NULL;
@@ -128,4 +130,25 @@ void io_tasks_free(io_tasks *tasks) {
 	pthread_mutex_destroy(&tasks->mutex);
 	pthread_cond_destroy(&tasks->changed);
 	free(tasks);
+}
+
+/* --- reads that nobody waits for --- */
+
+static atomic_uint reads_begun, reads_ended;
+
+void io_read_begins(void) { atomic_fetch_add(&reads_begun, 1); }
+void io_read_ends(void) { atomic_fetch_add(&reads_ended, 1); }
+
+bool io_reads_stand_back(const atomic_bool *stop) {
+	enum { PAUSE_MS = 1 };
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+	unsigned last = atomic_load(&reads_ended);
+	for (int paused_ms = 0; atomic_load(&reads_begun) != atomic_load(&reads_ended); paused_ms += PAUSE_MS) {
+		const unsigned ended = atomic_load(&reads_ended);
+		if (ended != last) paused_ms = 0;
+		last = ended;
+		if (paused_ms >= IO_READS_STUCK_MS || atomic_load(stop)) return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
 }

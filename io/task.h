@@ -1,6 +1,6 @@
 /* task.h - a thread beside a loop for work that takes long: reads from disks, compression, password hashes. Tasks run
  * one after the other, in the order in which they were added, and are handed back to the loop when they are done. Only
- * the loop's thread may call these functions. */
+ * the loop's thread may call these functions, except for the last three. */
 #ifndef GATLING_IO_TASK_H
 #define GATLING_IO_TASK_H
 
@@ -12,7 +12,8 @@
 struct io_task {
 	/* Called in the thread. It may return early when *stop becomes true, since the thread is about to end. */
 	void (*run)(struct io_task *task, const atomic_bool *stop);
-	bool pending; /* neither begun nor withdrawn; guarded by the mutex of struct io_tasks */
+	bool again;   /* run() sets it to be called again, after those that wait: a long task goes on in turn with others */
+	bool pending; /* waits to be run, and not withdrawn; guarded by the mutex of struct io_tasks */
 	struct io_task *next, *previous;
 };
 
@@ -26,7 +27,7 @@ io_tasks *io_tasks_new(io_loop *loop, int nice);
 /* Adds a task. Returns false if the thread cannot be started. */
 bool io_tasks_add(io_tasks *tasks, struct io_task *task);
 
-/* Withdraws a task that has not begun. Returns false if it has; then io_tasks_done() hands it back. O(1). */
+/* Withdraws a task that waits to be run. Returns false if it does not; then io_tasks_done() hands it back. O(1). */
 bool io_tasks_withdraw(io_tasks *tasks, struct io_task *task);
 
 /* Returns the next task that is done, or NULL. Call it until it returns NULL after each io_wait() that io_woken() says
@@ -34,11 +35,24 @@ bool io_tasks_withdraw(io_tasks *tasks, struct io_task *task);
  * second. */
 struct io_task *io_tasks_done(io_tasks *tasks);
 
-/* Ends the thread after the task that runs. io_tasks_done() then hands back those that are done, and those that have
- * not begun (pending), which will not run. */
+/* Ends the thread after the task that runs. io_tasks_done() then hands back those that are done, and those that wait to
+ * be run (pending), which will not. */
 void io_tasks_stop(io_tasks *tasks);
 
 /* Frees a stopped thread that has no tasks left; NULL is allowed. */
 void io_tasks_free(io_tasks *tasks);
+
+/* --- reads that nobody waits for go last, in all threads of the process --- */
+
+enum {
+	IO_READS_STUCK_MS = 1000
+}; /* after which reads of which none has ended do not count any more, as on a hung disk */
+
+/* Called in a thread when it begins to read something that a client waits for, and when it has read that. */
+void io_read_begins(void);
+void io_read_ends(void);
+
+/* Returns true as soon as no such read is under way. Returns false if they are stuck, or *stop becomes true. */
+bool io_reads_stand_back(const atomic_bool *stop);
 
 #endif

@@ -17,8 +17,11 @@ struct jobs *jobs_new(io_loop *loop) {
 
 static void run(struct io_task *task, const atomic_bool *stop) {
 	struct job *job = (struct job *)task;
-	job->ran = !atomic_load(&job->unwanted);
-	if (job->ran) job->run(job, stop);
+	if (!job->ran) job->ran = !atomic_load(&job->unwanted);
+	if (!job->ran) return;
+	if (!job->background) io_read_begins();
+	job->run(job, stop);
+	if (!job->background) io_read_ends();
 }
 
 bool jobs_add(struct jobs *jobs, struct job *job) {

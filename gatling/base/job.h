@@ -19,12 +19,14 @@ struct waiter;
 /* Embedded in the structure that the job works on. */
 struct job {
 	struct io_task task;
-	/* Does the work, in the thread. It may give up when *stop becomes true, since the queue is being freed. */
+	/* Does the work, in the thread. It may give up when *stop becomes true, since the queue is being freed. If it sets
+	 * task.again, it is called again after the other jobs in the queue have had their turn. */
 	void (*run)(struct job *job, const atomic_bool *stop);
 	/* Called on the loop. Keeps the result, if the job ran, and frees the job. */
 	void (*finish)(struct job *job);
 	uint64_t fetches;     /* hash of the path, if the job only reads a file into memory; otherwise 0 */
-	bool ran;             /* false: the queue was freed, or all waiters had left, before its turn came */
+	bool background;      /* it reads for later: others go first (io_reads_stand_back()) */
+	bool ran;             /* false: the queue was freed, or all waiters had left, before its first turn came */
 	atomic_bool unwanted; /* all waiters have left */
 	struct waiter *waiters;
 };

@@ -7,12 +7,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gatling/base/file_read.h"
 #include "io/at_once.h"
+#include "io/task.h"
 
 /* --- MurmurHash3_x64_128 --- */
 
@@ -93,9 +95,6 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct digest_entry *table; /* guarded by the mutex; NULL until the first use */
 static uint64_t seed;              /* guarded by the mutex, too */
 
-/* Held while a large file is hashed: other threads wait, and find its hash if they want the same file. */
-static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
-
 /* Returns the entry for a file. Files of one directory often have consecutive inodes, whose entries are on one or two
  * pages of memory. */
 static struct digest_entry *entry_for(const struct file_version *version) {
@@ -127,35 +126,17 @@ void digest_keep(const struct file_version *version, const unsigned char *digest
 
 /* --- files --- */
 
-static int hash_file(int file, uint64_t size, struct hash *hash, char *piece, const atomic_bool *stop) {
-	for (uint64_t at = 0; at < size; at += DIGEST_PIECE) {
-		size_t length = size - at < DIGEST_PIECE ? (size_t)(size - at) : DIGEST_PIECE;
-		if (atomic_load(stop)) return ECANCELED;
-		if (at + length < size) io_start_reading(file, (off_t)(at + length), DIGEST_PIECE);
-		int error = file_read_at(file, piece, length, (off_t)at);
-		if (error) return error;
-		take(hash, piece, length);
-	}
-	return 0;
-}
-
-/* Locks `reading`. Returns false if *stop becomes true. */
-static bool wait_turn(const atomic_bool *stop) {
-	const struct timespec pause = {.tv_nsec = 5000000};
-	while (pthread_mutex_trylock(&reading) != 0) {
-		if (atomic_load(stop)) return false;
-		nanosleep(&pause, NULL);
-	}
-	return true;
+/* Returns the version of an open file, all zero if that is unknown. */
+static struct file_version version_of(int file) {
+	struct stat st;
+	return fstat(file, &st) == 0 ? file_version_of(&st) : (struct file_version){0};
 }
 
 /* Returns the version of a file. If it has just been written to, waits a moment, so that a quick writer can complete
  * it; nothing else shows when it is complete. */
 static struct file_version settled_version(int file) {
-	struct stat st;
-	struct file_version id = {0};
 	for (bool waited = false;; waited = true) {
-		id = fstat(file, &st) == 0 ? file_version_of(&st) : (struct file_version){0};
+		const struct file_version id = version_of(file);
 		int left_ms = file_version_unsettled_ms(&id);
 		if (!left_ms || waited) return id;
 		const struct timespec pause = {.tv_nsec = left_ms * 1000000L};
@@ -163,24 +144,128 @@ static struct file_version settled_version(int file) {
 	}
 }
 
-int digest_compute(int file, uint64_t size, const atomic_bool *stop, unsigned char *digest) {
-	struct stat st;
-	bool alone = size > DIGEST_SOON;
-	if (alone && !wait_turn(stop)) return ECANCELED;
-	struct file_version id = settled_version(file);
-	struct hash hash = {0};
-	char *piece = NULL;
-	int error = 0;
-	if (!file_version_recent(&id, time(NULL)) && digest_find(&id, digest)) goto done;
-	piece = malloc(DIGEST_PIECE);
-	error = piece ? hash_file(file, size, &hash, piece, stop) : ENOMEM;
-	if (!error) finish(&hash, digest);
-	if (!error && !file_version_recent(&id, time(NULL))) {
-		struct file_version now = fstat(file, &st) == 0 ? file_version_of(&st) : (struct file_version){0};
-		if (file_version_same(&id, &now)) digest_keep(&id, digest);
+/* Returns whether the hash of a version is known. */
+static bool is_known(const struct file_version *id, unsigned char *digest) {
+	return !file_version_recent(id, time(NULL)) && digest_find(id, digest);
+}
+
+/* Remembers a hash, if the file still has the version that it had before it was read. */
+static void keep(int file, const struct file_version *id, const unsigned char *digest) {
+	const struct file_version now = version_of(file);
+	if (!file_version_recent(id, time(NULL)) && file_version_same(id, &now)) digest_keep(id, digest);
+}
+
+/* Hashes a file from *at to end. patient: gives way to what clients wait for. *at is how far it came. Returns 0 or an
+ * errno. */
+static int hash_part(int file, uint64_t *at, uint64_t end, struct hash *hash, bool patient, const atomic_bool *stop) {
+	char *piece = malloc(DIGEST_PIECE);
+	int error = piece ? 0 : ENOMEM;
+	for (size_t length; *at < end && !error; *at += error ? 0 : length) {
+		length = end - *at < DIGEST_PIECE ? (size_t)(end - *at) : DIGEST_PIECE;
+		if (patient) patient = io_reads_stand_back(stop);
+		if (atomic_load(stop)) error = ECANCELED;
+		if (!error && *at + length < end) io_start_reading(file, (off_t)(*at + length), DIGEST_PIECE);
+		if (!error) error = file_read_at(file, piece, length, (off_t)*at);
+		if (!error) take(hash, piece, length);
 	}
-done:
-	if (alone) pthread_mutex_unlock(&reading);
 	free(piece);
+	return error;
+}
+
+int digest_compute(int file, uint64_t size, const atomic_bool *stop, unsigned char *digest) {
+	const struct file_version id = settled_version(file);
+	struct hash hash = {0};
+	uint64_t at = 0;
+	if (is_known(&id, digest)) return 0;
+	int error = hash_part(file, &at, size, &hash, false, stop);
+	if (error) return error;
+	finish(&hash, digest);
+	keep(file, &id, digest);
+	return 0;
+}
+
+/* --- large files, in slices --- */
+
+struct digest_state {
+	LIST_ENTRY(digest_state) link;
+	unsigned references;
+	bool shared;
+	struct file_version version;
+	uint64_t size, at;
+	struct hash hash;
+};
+
+/* Guarded by the mutex, as are the counts of references. Whoever has the turn may use a state otherwise. */
+static LIST_HEAD(, digest_state) states = LIST_HEAD_INITIALIZER(states);
+
+/* Threads take turns in the order in which they came. */
+static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_ended = PTHREAD_COND_INITIALIZER;
+static uint64_t turns_taken, turns_ended; /* guarded by turns */
+
+static void take_turn(void) {
+	pthread_mutex_lock(&turns);
+	for (const uint64_t mine = turns_taken++; turns_ended != mine;) pthread_cond_wait(&turn_ended, &turns);
+	pthread_mutex_unlock(&turns);
+}
+
+static void end_turn(void) {
+	pthread_mutex_lock(&turns);
+	turns_ended++;
+	pthread_cond_broadcast(&turn_ended);
+	pthread_mutex_unlock(&turns);
+}
+
+/* Returns a reference to the state for a version, or NULL without memory. One of a file that may change without a
+ * change of its times is not shared. */
+static struct digest_state *join(const struct file_version *id, uint64_t size) {
+	const bool shared = id->mode && !file_version_recent(id, time(NULL));
+	struct digest_state *s;
+	pthread_mutex_lock(&mutex);
+	LIST_FOREACH(s, &states, link)
+	if (shared && s->shared && s->size == size && file_version_same(&s->version, id)) break;
+	if (!s && (s = calloc(1, sizeof *s))) {
+		s->shared = shared;
+		s->version = *id;
+		s->size = size;
+		LIST_INSERT_HEAD(&states, s, link);
+	}
+	if (s) s->references++;
+	pthread_mutex_unlock(&mutex);
+	return s;
+}
+
+void digest_leave(struct digest_state *s) {
+	if (!s) return;
+	pthread_mutex_lock(&mutex);
+	const bool last = !--s->references;
+	if (last) LIST_REMOVE(s, link);
+	pthread_mutex_unlock(&mutex);
+	if (last) free(s);
+}
+
+/* Hashes the next slice. Returns as digest_slice(). */
+static int advance(struct digest_state *s, int file, const atomic_bool *stop, unsigned char *digest) {
+	const struct file_version now = version_of(file);
+	if (!file_version_same(&s->version, &now)) return ESTALE;
+	if (is_known(&s->version, digest)) return 0;
+	const uint64_t end = s->size - s->at > DIGEST_SLICE ? s->at + DIGEST_SLICE : s->size;
+	int error = hash_part(file, &s->at, end, &s->hash, true, stop);
+	if (error || s->at < s->size) return error ? error : EINPROGRESS;
+	struct hash hash = s->hash; /* others finish theirs */
+	finish(&hash, digest);
+	keep(file, &s->version, digest);
+	return 0;
+}
+
+int digest_slice(struct digest_state **state, int file, uint64_t size, const atomic_bool *stop, unsigned char *digest) {
+	if (!*state) {
+		const struct file_version id = settled_version(file);
+		if (is_known(&id, digest)) return 0;
+		if (!(*state = join(&id, size))) return ENOMEM;
+	}
+	take_turn();
+	const int error = advance(*state, file, stop, digest);
+	end_turn();
 	return error;
 }

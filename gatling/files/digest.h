@@ -17,16 +17,26 @@ enum {
 	DIGEST_LENGTH = 16,
 	DIGESTS_KEPT = 1024 * 1024, /* entries of 24 bytes */
 	DIGEST_PIECE = 256 * 1024,
-	DIGEST_SOON = 4 * 1024 * 1024 /* bytes; hashing so many takes some milliseconds */
+	DIGEST_SOON = 4 * 1024 * 1024, /* bytes; hashing so many takes some milliseconds */
+	DIGEST_SLICE = 8 * 1024 * 1024 /* bytes; a larger file is hashed in slices of so many */
 };
 
 /* Writes the hash of bytes in memory to digest (DIGEST_LENGTH bytes). */
 void digest_memory(const char *at, size_t length, unsigned char *digest);
 
 /* Writes the hash of the first size bytes of a file to digest. Called in a thread beside the loop, since it takes long.
- * The process hashes only one file over DIGEST_SOON at a time. Returns 0 or an errno; EAGAIN: the file is shorter;
- * ECANCELED: *stop has become true. */
+ * Returns 0 or an errno; EAGAIN: the file is shorter; ECANCELED: *stop has become true. */
 int digest_compute(int file, uint64_t size, const atomic_bool *stop, unsigned char *digest);
+
+/* How far a large file has been hashed. Threads that hash the same version of it share this. */
+struct digest_state;
+
+/* Hashes the next slice of a file, also in such a thread, after the threads that came before. One slice is read at a
+ * time in the process, and none while a client waits for another read (io_reads_stand_back()). *state: NULL at first;
+ * passed to digest_leave() at last. Returns EINPROGRESS if there is more, otherwise as above; ESTALE: the file has
+ * changed. */
+int digest_slice(struct digest_state **state, int file, uint64_t size, const atomic_bool *stop, unsigned char *digest);
+void digest_leave(struct digest_state *state); /* NULL is allowed */
 
 /* Finds the hash of a file. Returns false if it is not known. Thread-safe. */
 bool digest_find(const struct file_version *version, unsigned char *digest);

@@ -15,6 +15,7 @@ struct cache_job {
 	struct representation *from;
 	char *body;
 	uint64_t size;
+	struct digest_state *hashing; /* of a large file */
 	unsigned char digest[DIGEST_LENGTH];
 	int error;
 };
@@ -40,6 +41,7 @@ static void end(struct cache_job *j) {
 	j->cache->pending[j->kind] -= j->from->size;
 	j->entry->job[j->kind] = NULL;
 	free(j->body);
+	digest_leave(j->hashing);
 	representation_release(j->from);
 	cache_entry_release(j->entry);
 	free(j);
@@ -113,6 +115,12 @@ static void hash(struct job *job, const atomic_bool *stop) {
 	j->error = digest_compute(j->from->fd, j->from->size, stop, j->digest);
 }
 
+static void hash_slice(struct job *job, const atomic_bool *stop) {
+	struct cache_job *j = (struct cache_job *)job;
+	j->error = digest_slice(&j->hashing, j->from->fd, j->from->size, stop, j->digest);
+	job->task.again = j->error == EINPROGRESS;
+}
+
 /* Replaces a representation by one with its entity-tag, and drops what was generated from it. */
 static void tag(struct cache_job *j) {
 	struct resource *r = &j->entry->resource;
@@ -138,9 +146,11 @@ struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, 
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *f = r->representation[coding];
 	if (f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
-	bool soon = f->size <= DIGEST_SOON;
-	struct jobs *jobs = soon ? c->options.hashing : c->options.hashing_large;
-	if (!e->job[HASH]) (void)start(jobs, (struct job){.run = hash, .finish = hashed}, HASH, c, e, f);
+	const bool soon = f->size <= DIGEST_SOON;
+	if (!e->job[HASH]) {
+		const struct job job = {.run = soon ? hash : hash_slice, .finish = hashed, .background = !soon};
+		(void)start(soon ? c->options.hashing : c->options.hashing_large, job, HASH, c, e, f);
+	}
 	if (!e->job[HASH] || e->job[HASH]->from != f) return NULL;
 	return soon || (needed && c->pending[HASH] <= CACHE_HASHING_MAX) ? &e->job[HASH]->job : NULL;
 }

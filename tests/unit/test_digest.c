@@ -1,10 +1,13 @@
 /* test_digest.c - the hash of content is the same on every machine. */
 #include "tests/unit/check.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "gatling/files/digest.h"
+#include "io/task.h"
 
 static char text[3 * DIGEST_PIECE];
 
@@ -42,7 +45,7 @@ static void it_is_murmurhash3(void **state) {
 
 static void a_file_has_the_hash_of_its_bytes(void **state) {
 	const size_t sizes[] = {0, 1, DIGEST_PIECE - 1, DIGEST_PIECE, DIGEST_PIECE + 1, sizeof text};
-	const atomic_bool stop = false, stopped = true;
+	const atomic_bool stop = false, ends = true;
 	unsigned char digest[DIGEST_LENGTH], expected[DIGEST_LENGTH];
 	(void)state;
 	for (size_t i = 0; i < COUNT(sizes); i++) {
@@ -54,9 +57,114 @@ static void a_file_has_the_hash_of_its_bytes(void **state) {
 		assert_int_equal(digest_compute(file, sizes[i], &stop, digest), 0);
 		assert_memory_equal(digest, expected, DIGEST_LENGTH);
 		assert_int_not_equal(digest_compute(file, sizes[i] + 1, &stop, digest), 0);
-		if (sizes[i]) assert_int_not_equal(digest_compute(file, sizes[i], &stopped, digest), 0);
+		if (sizes[i]) assert_int_not_equal(digest_compute(file, sizes[i], &ends, digest), 0);
 		close(file);
 	}
+}
+
+/* --- large files --- */
+
+enum { LARGE = 2 * DIGEST_SLICE + 1000 };
+
+static const atomic_bool go = false, stopped = true;
+
+/* Returns an open file of that many zeros, which no one has written to lately as far as its times tell. */
+static int large_file(uint64_t size) {
+	char path[] = "/tmp/gatling-test-XXXXXX";
+	int file = mkstemp(path);
+	assert_true(file != -1 && unlink(path) == 0 && ftruncate(file, (off_t)size) == 0);
+	return file;
+}
+
+static void age(void) {
+	struct stat st;
+	int file = large_file(1);
+	assert_int_equal(fstat(file, &st), 0);
+	struct file_version version = file_version_of(&st);
+	while (file_version_recent(&version, time(NULL))) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	close(file);
+}
+
+static void expect_zeros(uint64_t size, const unsigned char *digest) {
+	unsigned char expected[DIGEST_LENGTH];
+	char *zeros = calloc(1, size);
+	assert_non_null(zeros);
+	digest_memory(zeros, size, expected);
+	assert_memory_equal(digest, expected, DIGEST_LENGTH);
+	free(zeros);
+}
+
+static void a_large_file_is_hashed_slice_by_slice_by_all_who_want_it(void **state) {
+	(void)state;
+	struct digest_state *one = NULL, *two = NULL, *other = NULL;
+	unsigned char digest[DIGEST_LENGTH] = {0};
+	int file = large_file(LARGE), different = large_file(LARGE + 1);
+	age();
+	assert_int_equal(digest_slice(&one, file, LARGE, &stopped, digest), ECANCELED);
+	assert_int_equal(digest_slice(&one, file, LARGE, &go, digest), EINPROGRESS);
+	assert_int_equal(digest_slice(&other, different, LARGE + 1, &go, digest), EINPROGRESS);
+	assert_int_equal(digest_slice(&two, file, LARGE, &go, digest), EINPROGRESS);
+	digest_leave(one);
+	assert_int_equal(digest_slice(&two, file, LARGE, &go, digest), 0); /* the third slice */
+	expect_zeros(LARGE, digest);
+	one = NULL;
+	memset(digest, 0, sizeof digest);
+	assert_int_equal(digest_slice(&one, file, LARGE, &go, digest), 0); /* it is known */
+	assert_null(one);
+	expect_zeros(LARGE, digest);
+	digest_leave(two);
+	digest_leave(other);
+	close(file);
+	close(different);
+}
+
+static void a_file_that_changes_between_two_slices_has_no_hash(void **state) {
+	(void)state;
+	struct digest_state *s = NULL;
+	unsigned char digest[DIGEST_LENGTH];
+	int file = large_file(LARGE);
+	assert_int_equal(digest_slice(&s, file, LARGE, &go, digest), EINPROGRESS);
+	assert_int_equal(pwrite(file, "x", 1, 0), 1);
+	assert_int_equal(digest_slice(&s, file, LARGE, &go, digest), ESTALE);
+	digest_leave(s);
+	close(file);
+}
+
+static atomic_int slices;
+
+static void *hash_all(void *file) {
+	struct digest_state *s = NULL;
+	unsigned char digest[DIGEST_LENGTH];
+	while (digest_slice(&s, *(int *)file, LARGE, &go, digest) == EINPROGRESS) atomic_fetch_add(&slices, 1);
+	digest_leave(s);
+	return NULL;
+}
+
+static void a_large_file_is_read_when_no_client_waits_for_a_read(void **state) {
+	(void)state;
+	pthread_t thread;
+	int file = large_file(LARGE);
+	io_read_begins();
+	assert_int_equal(pthread_create(&thread, NULL, hash_all, &file), 0);
+	for (int i = 0; i < 15; i++) { /* others begin and end, for longer than IO_READS_STUCK_MS */
+		io_read_begins();
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+		io_read_ends();
+	}
+	assert_int_equal(atomic_load(&slices), 0);
+	io_read_ends();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(atomic_load(&slices), 2);
+	close(file);
+}
+
+static void a_read_that_never_ends_holds_up_each_slice_for_a_second(void **state) {
+	(void)state;
+	int file = large_file(LARGE);
+	io_read_begins();
+	(void)hash_all(&file);
+	io_read_ends();
+	close(file);
 }
 
 /* A server that has read all files of a site does not use more memory for their hashes than necessary. */
@@ -85,6 +193,10 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_murmurhash3),
 		cmocka_unit_test(a_file_has_the_hash_of_its_bytes),
+		cmocka_unit_test(a_large_file_is_hashed_slice_by_slice_by_all_who_want_it),
+		cmocka_unit_test(a_file_that_changes_between_two_slices_has_no_hash),
+		cmocka_unit_test(a_large_file_is_read_when_no_client_waits_for_a_read),
+		cmocka_unit_test(a_read_that_never_ends_holds_up_each_slice_for_a_second),
 		cmocka_unit_test(the_hashes_of_files_made_together_share_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

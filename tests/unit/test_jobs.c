@@ -2,13 +2,14 @@
 #include "gatling/base/job.h"
 #include "tests/unit/check.h"
 
+#include <limits.h>
 #include <time.h>
 
 static io_loop *loop;
 static struct jobs *jobs;
 static int finished, resumed;
 static atomic_int ran;
-static atomic_bool hold;
+static atomic_bool hold, begun;
 
 struct task {
 	struct job job;
@@ -56,6 +57,7 @@ static int set_up(void **state) {
 	finished = resumed = 0;
 	atomic_store(&ran, 0);
 	atomic_store(&hold, false);
+	atomic_store(&begun, false);
 	return !jobs;
 }
 
@@ -128,6 +130,68 @@ static void a_job_whose_waiters_have_gone_is_not_run(void **state) {
 	assert_int_equal(jobs_count(jobs), 0);
 }
 
+/* A job in three parts. */
+struct parts {
+	struct job job;
+	int name, left;
+};
+
+static char order[8];
+
+static void run_part(struct job *job, const atomic_bool *stop) {
+	struct parts *p = (struct parts *)job;
+	atomic_store(&begun, true);
+	while (atomic_load(&hold) && !atomic_load(stop)) pause_ms(1);
+	order[strlen(order)] = (char)p->name;
+	job->task.again = --p->left > 0;
+}
+
+static void forget(struct job *job) {
+	(void)job;
+	finished++;
+}
+
+static void jobs_that_go_on_take_turns_and_their_waiters_wait_for_the_end(void **state) {
+	(void)state;
+	struct waiter waiter = {.resume = resume};
+	struct parts a = {.job = {.run = run_part, .finish = forget}, .name = 'a', .left = 3};
+	struct parts b = {.job = {.run = run_part, .finish = forget}, .name = 'b', .left = 1};
+	struct parts c = {.job = {.run = run_part, .finish = forget}, .name = 'c', .left = 2};
+	atomic_store(&hold, true);
+	assert_true(jobs_add(jobs, &a.job) && jobs_add(jobs, &b.job) && jobs_add(jobs, &c.job));
+	job_wait(&a.job, &waiter);
+	atomic_store(&hold, false);
+	wait_for(3);
+	assert_string_equal(order, "abcaca");
+	assert_int_equal(resumed, 1);
+}
+
+static void a_job_that_has_begun_goes_on_when_its_waiters_leave(void **state) {
+	(void)state;
+	struct waiter gone = {.resume = resume};
+	struct parts a = {.job = {.run = run_part, .finish = forget}, .name = 'a', .left = 3};
+	memset(order, 0, sizeof order);
+	atomic_store(&hold, true);
+	assert_true(jobs_add(jobs, &a.job));
+	while (!atomic_load(&begun)) pause_ms(1);
+	job_wait(&a.job, &gone);
+	waiter_leave(&gone);
+	atomic_store(&hold, false);
+	wait_for(1);
+	assert_string_equal(order, "aaa");
+}
+
+static void a_job_that_goes_on_is_finished_at_the_end(void **state) {
+	(void)state;
+	struct parts a = {.job = {.run = run_part, .finish = forget}, .name = 'a', .left = INT_MAX};
+	memset(order, 0, sizeof order);
+	atomic_store(&hold, true);
+	assert_true(jobs_add(jobs, &a.job));
+	jobs_free(jobs);
+	assert_int_equal(finished, 1);
+	jobs = NULL;
+}
+
 static void there_are_no_more_jobs_than_allowed(void **state) {
 	(void)state;
 	struct job more = {.run = run, .finish = finish};
@@ -154,9 +218,15 @@ static void at_the_end_what_runs_is_told_to_stop_and_all_are_finished(void **sta
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		TEST(a_job_ends_the_wait_of_the_loop),          TEST(who_waits_is_resumed_once_and_who_left_is_not),
-		TEST(who_is_resumed_may_end_who_waits_with_it), TEST(a_job_whose_waiters_have_gone_is_not_run),
-		TEST(there_are_no_more_jobs_than_allowed),      TEST(at_the_end_what_runs_is_told_to_stop_and_all_are_finished),
+		TEST(a_job_ends_the_wait_of_the_loop),
+		TEST(who_waits_is_resumed_once_and_who_left_is_not),
+		TEST(who_is_resumed_may_end_who_waits_with_it),
+		TEST(a_job_whose_waiters_have_gone_is_not_run),
+		TEST(jobs_that_go_on_take_turns_and_their_waiters_wait_for_the_end),
+		TEST(a_job_that_has_begun_goes_on_when_its_waiters_leave),
+		TEST(a_job_that_goes_on_is_finished_at_the_end),
+		TEST(there_are_no_more_jobs_than_allowed),
+		TEST(at_the_end_what_runs_is_told_to_stop_and_all_are_finished),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
