@@ -30,6 +30,18 @@ static bool etag_listed(const struct request *r, enum field_name name, struct sl
 	return false;
 }
 
+/* Returns whether any line of the field has what may be the entity-tag, which is not known. strong: as above. */
+static bool etag_may_be_listed(const struct request *r, enum field_name name, const struct validators *v, bool strong) {
+	for (unsigned i = 0; i < r->fields; i++) {
+		if (r->field[i].name != name) continue;
+		struct slice list = r->field[i].value;
+		bool weak;
+		for (struct slice one; take_etag(&list, &one, &weak);)
+			if (!(strong && weak) && (!v->etag_end.at || slice_ends(one, v->etag_end))) return true;
+	}
+	return false;
+}
+
 /* Returns the value of a field that came exactly once, or an absent slice. */
 static struct slice only_field(const struct request *r, enum field_name name) {
 	return request_has(r, name) && !request_repeats(r, name) ? request_field(r, name) : (struct slice){0};
@@ -49,6 +61,13 @@ static bool is_exact_date(struct slice field, const struct validators *v) {
 	return parse_date(field, v, &date) && date == v->last_modified && date < time(NULL);
 }
 
+/* Returns whether the entity-tag is unknown, but the client has the size, which that ends with, and the exact date of
+ * the representation. Other dates do not count: files may be replaced by older ones. */
+static bool date_stands_for_etag(const struct request *r, const struct validators *v) {
+	return !v->etag.at && v->etag_end.at && etag_may_be_listed(r, FIELD_IF_NONE_MATCH, v, false) &&
+		   is_exact_date(only_field(r, FIELD_IF_MODIFIED_SINCE), v);
+}
+
 int precondition_status(const struct request *r, const struct validators *v) {
 	enum {
 		CONDITIONS = 1U << FIELD_IF_MATCH | 1U << FIELD_IF_UNMODIFIED_SINCE | 1U << FIELD_IF_NONE_MATCH |
@@ -62,7 +81,7 @@ int precondition_status(const struct request *r, const struct validators *v) {
 		if (v->last_modified > date) return 412;
 	}
 	if (request_has(r, FIELD_IF_NONE_MATCH)) {
-		if (etag_listed(r, FIELD_IF_NONE_MATCH, v->etag, false)) return 304;
+		if (etag_listed(r, FIELD_IF_NONE_MATCH, v->etag, false) || date_stands_for_etag(r, v)) return 304;
 	} else if (parse_date(only_field(r, FIELD_IF_MODIFIED_SINCE), v, &date)) {
 		if (v->last_modified <= date) return 304;
 	}
@@ -75,8 +94,13 @@ bool precondition_range(const struct request *r, const struct validators *v) {
 	return (v->etag.at && slice_equal(field, v->etag)) || is_exact_date(field, v);
 }
 
-bool precondition_wants_etag(const struct request *r) {
-	struct slice range = request_field(r, FIELD_IF_RANGE);
-	return request_has(r, FIELD_IF_MATCH) || request_has(r, FIELD_IF_NONE_MATCH) ||
-		   (range.length && range.at[0] == '"');
+enum etag_use precondition_etag_use(const struct request *r, const struct validators *v) {
+	time_t date;
+	if (etag_may_be_listed(r, FIELD_IF_MATCH, v, true) || etag_may_be_listed(r, FIELD_IF_RANGE, v, true))
+		return ETAG_AWAITED;
+	if (etag_may_be_listed(r, FIELD_IF_NONE_MATCH, v, false)) {
+		const bool dated = v->etag_end.at && parse_date(only_field(r, FIELD_IF_MODIFIED_SINCE), v, &date);
+		return dated ? ETAG_USEFUL : ETAG_AWAITED;
+	}
+	return request_has(r, FIELD_RANGE) ? ETAG_UNUSED : ETAG_SENT;
 }

@@ -8,15 +8,17 @@
 
 /* Identify a version of a representation. */
 struct validators {
-	struct slice etag; /* a strong entity-tag with its quotes; absent if unknown: then none matches */
+	struct slice etag;     /* a strong entity-tag with its quotes; absent if unknown: then none matches */
+	struct slice etag_end; /* what an unknown one ends with; absent if that is not known, either */
 	time_t last_modified;
 	/* last_modified as an HTTP-date; absent if that is not known to change with the representation: then conditions
 	 * with dates are ignored */
 	struct slice date;
 };
 
-/* Evaluates the preconditions of a GET or HEAD in the order of section 13.2.2 for a resource that exists.
- * Returns 0 to go on, or the status to answer: 304 or 412. */
+/* Evaluates the preconditions of a GET or HEAD in the order of section 13.2.2 for a resource that exists. As long as
+ * the entity-tag is unknown, and one that it may be comes in If-None-Match together with the exact date in
+ * If-Modified-Since, the date decides. Returns 0 to go on, or the status to answer: 304 or 412. */
 int precondition_status(const struct request *request, const struct validators *validators);
 
 /* Returns whether the Range field applies: there is no If-Range, or it matches (section 13.1.5). A date matches if it
@@ -24,7 +26,14 @@ int precondition_status(const struct request *request, const struct validators *
  * 8.8.2.2). */
 bool precondition_range(const struct request *request, const struct validators *validators);
 
-/* Returns whether the entity-tag is needed to evaluate the request's conditions. */
-bool precondition_wants_etag(const struct request *request);
+/* What a request would do with an entity-tag that is not known yet. */
+enum etag_use {
+	ETAG_UNUSED,  /* nothing: it asks for a part */
+	ETAG_SENT,    /* the answer has one, for later requests */
+	ETAG_USEFUL,  /* it is compared, but the date decides without it */
+	ETAG_AWAITED, /* the answer depends on it */
+};
+
+enum etag_use precondition_etag_use(const struct request *request, const struct validators *validators);
 
 #endif

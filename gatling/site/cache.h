@@ -13,7 +13,6 @@ enum {
 	 * times cache_options.bytes. Beyond that, small files are sent from descriptors, as large ones are. */
 	CACHE_LOADED_PARTS = 2,
 	CACHE_COMPRESSING_MAX = 16 * 1024 * 1024, /* bytes of files being compressed; beyond it, others are sent as is */
-	CACHE_HASHING_MAX = 1024 * 1024 * 1024,   /* bytes being hashed; beyond it, requests do not wait for large files */
 	/* Limits of copies, see cache_copied(): a file of at most 1 / CACHE_COPY_PART of cache_options.bytes, and of at
 	 * most CACHE_COPY_MAX bytes, is copied; all copies take at most 1 / CACHE_COPIES_PART of cache_options.bytes. */
 	CACHE_COPY_PART = 4,
@@ -75,9 +74,10 @@ void cache_found(struct resource *resource, int64_t now_ms);
 /* Starts to generate a producible representation. Returns the job to wait for, or NULL if that is not possible now. */
 struct job *cache_convert(struct cache *cache, struct resource *resource, enum coding coding);
 
-/* Starts to hash a large file that has no entity-tag yet. Returns the job if the request should wait for it, since it
- * is done soon, or since the answer depends on the entity-tag (`needed`). Otherwise returns NULL. */
-struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding, bool needed);
+/* Starts to hash a file that has no entity-tag yet: one of up to DIGEST_SOON bytes, or a larger one of which a request
+ * brings an entity-tag, or that is requested as a whole once more. Returns the job if the request should wait for it,
+ * since it is done soon, or since the answer depends on it (ETAG_AWAITED). Otherwise returns NULL. */
+struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding, enum etag_use use);
 
 /* Returns the copy in memory of a representation, or the representation itself if there is none, without a reference.
  * It is for connections on which the server copies all bytes, since it encrypts or frames them. A file that is

@@ -142,17 +142,17 @@ static void hashed(struct job *job) {
 	end(j);
 }
 
-struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, bool needed) {
+struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, enum etag_use use) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *f = r->representation[coding];
 	if (f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
-	const bool soon = f->size <= DIGEST_SOON;
-	if (!e->job[HASH]) {
+	const bool soon = f->size <= DIGEST_SOON, starts = soon || use >= ETAG_USEFUL || (use == ETAG_SENT && e->asked);
+	if (!e->job[HASH] && starts) {
 		const struct job job = {.run = soon ? hash : hash_slice, .finish = hashed, .background = !soon};
 		(void)start(soon ? c->options.hashing : c->options.hashing_large, job, HASH, c, e, f);
 	}
 	if (!e->job[HASH] || e->job[HASH]->from != f) return NULL;
-	return soon || (needed && c->pending[HASH] <= CACHE_HASHING_MAX) ? &e->job[HASH]->job : NULL;
+	return soon || use == ETAG_AWAITED ? &e->job[HASH]->job : NULL;
 }
 
 static void copy(struct job *job, const atomic_bool *stop) {

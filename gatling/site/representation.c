@@ -168,10 +168,17 @@ static int look_for_key(struct slice path, const struct representation *f, enum 
 	return has_key ? EACCES : 0;
 }
 
+/* Writes the end of an entity-tag. That of a large file has the size, so that it can be told from most others before
+ * the file is hashed. */
+static char *put_etag_end(char *at, const struct representation *f) {
+	if (f->size > DIGEST_SOON) at = text_copy_number(text_copy(at, SLICE("-")), f->size);
+	return text_copy(at, SLICE("\""));
+}
+
 static void write_etag(struct representation *f, const unsigned char *hash) {
 	char *at = text_copy(f->etag, SLICE("\""));
 	for (int i = 0; i < DIGEST_LENGTH; i++) at = text_copy_hex(at, hash[i]);
-	*at++ = '"';
+	at = put_etag_end(at, f);
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
@@ -186,6 +193,8 @@ static void make_etag(struct representation *f) {
 		known = true;
 	}
 	if (known) write_etag(f, hash);
+	else if (f->size > DIGEST_SOON)
+		f->validators.etag_end = (struct slice){.at = f->etag, .length = (size_t)(put_etag_end(f->etag, f) - f->etag)};
 }
 
 int representation_load(int fd, struct slice path, enum load how, unsigned *open, struct representation **file) {

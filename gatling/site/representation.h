@@ -39,7 +39,7 @@ struct representation {
 	uint64_t stored;  /* bytes in body or fd */
 	enum coding coding;
 	struct slice type, encoding;  /* the values of Content-Type and Content-Encoding; absent: none */
-	struct validators validators; /* a large file has no entity-tag until it is hashed */
+	struct validators validators; /* a large file has no entity-tag until it is hashed, only the end of one */
 	/* The field lines, each with its CRLF, in four parts, because some statuses leave parts out: Content-Length (not
 	 * with 304 and 206); Content-Encoding, Content-Type and NOSNIFF_LINE (not with 304 and a 206 of several ranges);
 	 * Accept-Ranges, ETag and Last-Modified (not with error pages); Vary, Cache-Control and the owner's (always). A
@@ -52,7 +52,7 @@ struct representation {
 	size_t *account;               /* a sum that includes its memory; NULL: none */
 	unsigned *open;                /* a count that includes its descriptor; NULL: it has none */
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
-	char etag[2 * DIGEST_LENGTH + sizeof "\"-un\""];
+	char etag[2 * DIGEST_LENGTH + sizeof "\"-18446744073709551615-un\""];
 	struct slice block; /* see representation_block(); absent until that is called */
 	size_t text_size;   /* bytes allocated for fields, and for the block behind them */
 };

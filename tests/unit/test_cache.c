@@ -68,7 +68,7 @@ static struct representation *identified(const char *path) {
 	struct resource *resource;
 	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
-	(void)cache_hash(cache, resource, CODING_IDENTITY, true);
+	(void)cache_hash(cache, resource, CODING_IDENTITY, ETAG_AWAITED);
 	for (int i = 0; i < 100 && !resource->representation[CODING_IDENTITY]->validators.etag.at; i++) {
 		assert_int_equal(io_wait(loop, 100), 0);
 		jobs_collect(jobs);

@@ -205,6 +205,51 @@ static void without_a_date_of_its_own_conditions_with_dates_are_ignored(void **s
 	}
 }
 
+static void until_the_entity_tag_is_known_the_exact_date_stands_for_one_that_it_may_be(void **state) {
+	(void)state;
+	static const struct {
+		const char *fields;
+		int status;
+		enum etag_use use;
+	} cases[] = {
+		{"", 0, ETAG_SENT},
+		{"Range: bytes=0-1\r\n", 0, ETAG_UNUSED},
+		{"If-Modified-Since: " SAME "\r\n", 304, ETAG_SENT},
+		{"If-Modified-Since: " LATER "\r\n", 304, ETAG_SENT},
+		{"If-None-Match: \"a-9\"\r\nIf-Modified-Since: " SAME "\r\n", 304, ETAG_USEFUL},
+		{"If-None-Match: \"x\", W/\"a-9\"\r\nIf-Modified-Since: " SAME "\r\n", 304, ETAG_USEFUL},
+		{"If-None-Match: \"a-9\"\r\nIf-Modified-Since: " LATER "\r\n", 0, ETAG_USEFUL}, /* older files may come back */
+		{"If-None-Match: \"a-9\"\r\nIf-Modified-Since: " EARLIER "\r\n", 0, ETAG_USEFUL},
+		{"If-None-Match: \"a-9\"\r\nIf-Modified-Since: " SAME "\r\nIf-Modified-Since: " SAME "\r\n", 0, ETAG_AWAITED},
+		{"If-None-Match: \"a-9\"\r\nIf-Modified-Since: x\r\n", 0, ETAG_AWAITED},
+		{"If-None-Match: \"a-9\"\r\n", 0, ETAG_AWAITED},
+		{"If-None-Match: \"a-8\"\r\nIf-Modified-Since: " SAME "\r\n", 0, ETAG_SENT}, /* of another size */
+		{"If-None-Match: \"a-9-gz\"\r\nIf-Modified-Since: " SAME "\r\n", 0, ETAG_SENT},
+		{"If-None-Match: \"abc\"\r\n", 0, ETAG_SENT},
+		{"If-None-Match: *\r\n", 304, ETAG_SENT},
+		{"If-Match: *\r\n", 0, ETAG_SENT},
+		{"If-Match: \"a-9\"\r\n", 412, ETAG_AWAITED},
+		{"If-Match: \"a-8\"\r\n", 412, ETAG_SENT},
+		{"If-Match: W/\"a-9\"\r\n", 412, ETAG_SENT},
+		{"If-Match: \"a-9\"\r\nIf-Unmodified-Since: " SAME "\r\n", 412, ETAG_AWAITED},
+		{"Range: bytes=0-1\r\nIf-Range: \"a-9\"\r\n", 0, ETAG_AWAITED},
+		{"Range: bytes=0-1\r\nIf-Range: \"a-8\"\r\n", 0, ETAG_UNUSED},
+		{"Range: bytes=0-1\r\nIf-Range: W/\"a-9\"\r\n", 0, ETAG_UNUSED},
+		{"Range: bytes=0-1\r\nIf-Range: " SAME "\r\n", 0, ETAG_UNUSED},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		(void)status(cases[i].fields);
+		v.etag = (struct slice){0};
+		v.etag_end = SLICE("-9\"");
+		if (precondition_status(&q, &v) != cases[i].status || precondition_etag_use(&q, &v) != cases[i].use)
+			fail_msg("%s", cases[i].fields);
+	}
+	(void)status("If-None-Match: \"abc\"\r\nIf-Modified-Since: " SAME "\r\n");
+	v.etag = (struct slice){0}; /* nothing is known: a smaller file, which is hashed at once */
+	assert_int_equal(precondition_status(&q, &v), 0);
+	assert_int_equal(precondition_etag_use(&q, &v), ETAG_AWAITED);
+}
+
 static void dates_are_read_in_three_forms_and_written_in_one(void **state) {
 	(void)state;
 	time_t time;
@@ -240,6 +285,7 @@ int main(void) {
 		cmocka_unit_test(if_range_wants_an_exact_validator),
 		cmocka_unit_test(a_date_of_the_present_second_is_not_strong),
 		cmocka_unit_test(without_a_date_of_its_own_conditions_with_dates_are_ignored),
+		cmocka_unit_test(until_the_entity_tag_is_known_the_exact_date_stands_for_one_that_it_may_be),
 		cmocka_unit_test(dates_are_read_in_three_forms_and_written_in_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,8 +35,8 @@ static void answer_file(struct decision *d, const struct resource *resource) {
 	const struct validators *v = &r->representation->validators;
 	int status = precondition_status(q, v);
 	if (status == 412) {
-		/* until the file is hashed, it is not known whether If-Match holds */
-		bool unknown = request_has(q, FIELD_IF_MATCH) && !v->etag.at;
+		/* until the file is hashed, it may not be known whether If-Match holds */
+		bool unknown = request_has(q, FIELD_IF_MATCH) && !v->etag.at && precondition_etag_use(q, v) == ETAG_AWAITED;
 		representation_release(r->representation);
 		answer_error(d, unknown ? 503 : 412);
 		return;
@@ -55,10 +55,11 @@ static void answer_file(struct decision *d, const struct resource *resource) {
 	if (r->status == 416) r->lines = decision_owner_lines(d);
 }
 
-/* Makes the request wait for the entity-tag of a large file, which is hashed from the first request on, if that is done
- * soon, or if the request depends on the entity-tag. Returns whether it waits. */
-static bool wait_for_etag(struct decision *d, struct resource *resource, enum coding coding) {
-	struct job *job = cache_hash(d->context->cache, resource, coding, precondition_wants_etag(d->request));
+/* Makes the request wait for the entity-tag of a file that is not hashed yet, if that is done soon, or if the answer
+ * depends on it. least: the request is taken to use it so much. Returns whether it waits. */
+static bool wait_for_etag(struct decision *d, struct resource *resource, enum coding coding, enum etag_use least) {
+	const enum etag_use use = precondition_etag_use(d->request, &resource->representation[coding]->validators);
+	struct job *job = cache_hash(d->context->cache, resource, coding, use > least ? use : least);
 	if (!job || !d->arrival->patient) return false;
 	decision_wait(d, job);
 	return true;
@@ -73,7 +74,8 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 		return NULL;
 	}
 	if (resource->available >> coding & 1) return resource->representation[coding];
-	if (wait_for_etag(d, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
+	/* all of it is read anyway, and is converted again when its entity-tag becomes known */
+	if (wait_for_etag(d, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP, ETAG_USEFUL)) return NULL;
 	struct job *job = d->arrival->patient ? cache_convert(d->context->cache, resource, (enum coding)coding) : NULL;
 	struct coding_weights weights = coding_weights(d->request);
 	coding = coding_choose(&weights, resource->available);
@@ -84,7 +86,7 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 
 static struct representation *choose(struct decision *d, struct resource *r) {
 	struct representation *f = choose_coding(d, r);
-	return f && !f->validators.etag.at && wait_for_etag(d, r, f->coding) ? NULL : f;
+	return f && !f->validators.etag.at && wait_for_etag(d, r, f->coding, ETAG_UNUSED) ? NULL : f;
 }
 
 /* Replaces the representation by a copy in memory, for a whole file on a connection where its bytes are copied
