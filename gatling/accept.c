@@ -15,7 +15,7 @@
 #include "gatling/conn/fair.h"
 #include "gatling/conn/refuse.h"
 #include "gatling/conn/shed.h"
-#include "gatling/sockets.h"
+#include "gatling/keeper/sockets.h"
 
 /* Leaves a listener alone until a time. */
 static void pause_one(const struct acceptor *w, int fd, int64_t until_ms) {

@@ -3,7 +3,7 @@
 #define GATLING_LISTEN_H
 
 #include "gatling/options/options.h"
-#include "gatling/sockets.h"
+#include "gatling/keeper/sockets.h"
 #include "gatling/worker.h"
 
 /* Gives each worker, in its listener array, a socket for each address of the options, and with https another one for

@@ -6,9 +6,9 @@
 #include <signal.h>
 
 #include "gatling/acme/acme.h"
-#include "gatling/service.h"
+#include "gatling/keeper/service.h"
 #include "gatling/status/status.h"
-#include "gatling/take_over.h"
+#include "gatling/keeper/take_over.h"
 #include "gatling/workers.h"
 
 enum { SUPERVISE_DRAIN_MS = 50 /* interval at which connections are counted during the drain delay */ };

@@ -27,6 +27,7 @@ SERVER = [
     ["gatling/files"],
     ["gatling/media"],
     ["gatling/http"],
+    ["gatling/keeper"],
     ["gatling/opener"],
     ["gatling/base"],
     ["gatling/sandbox"],

@@ -1,8 +1,8 @@
 /* sockets.h - the listening sockets of the process: those that it inherits, and those that it opens. They outlive
  * workers, which get duplicates, and can be passed on to another process. As long as some process has a socket open, no
  * connection in its queue is lost. */
-#ifndef GATLING_SOCKETS_H
-#define GATLING_SOCKETS_H
+#ifndef GATLING_KEEPER_SOCKETS_H
+#define GATLING_KEEPER_SOCKETS_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

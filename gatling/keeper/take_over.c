@@ -1,6 +1,6 @@
 /* take_over.c - see take_over.h: the new process, and a thread of the old one, which greets each process that connects
  * to PATH, and sends the sockets to one that answers. */
-#include "gatling/take_over.h"
+#include "gatling/keeper/take_over.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
-#include "gatling/take_over_protocol.h"
+#include "gatling/keeper/take_over_protocol.h"
 
 #define NOT_GATLING "what answers there is not gatling"
 

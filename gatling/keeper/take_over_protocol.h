@@ -11,8 +11,8 @@
  *
  * In version 1 the old process sent the offer at once, and took any "r" for TAKE_OVER_READY. A new process still takes
  * over from one of version 1, but an old one hands nothing over to it. */
-#ifndef GATLING_TAKE_OVER_PROTOCOL_H
-#define GATLING_TAKE_OVER_PROTOCOL_H
+#ifndef GATLING_KEEPER_TAKE_OVER_PROTOCOL_H
+#define GATLING_KEEPER_TAKE_OVER_PROTOCOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* take_over_protocol.c - see take_over_protocol.h. */
-#include "gatling/take_over_protocol.h"
+#include "gatling/keeper/take_over_protocol.h"
 
 #include <sys/socket.h>
 #include <sys/time.h>

@@ -1,5 +1,5 @@
 /* service.c - see service.h. */
-#include "gatling/service.h"
+#include "gatling/keeper/service.h"
 
 #include <errno.h>
 #include <fcntl.h>

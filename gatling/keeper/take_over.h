@@ -8,15 +8,15 @@
  *   4. The old one confirms that, stops accepting, and ends when its connections have ended. The new one begins.
  *
  * If either of them ends meanwhile, the other one goes on. */
-#ifndef GATLING_TAKE_OVER_H
-#define GATLING_TAKE_OVER_H
+#ifndef GATLING_KEEPER_TAKE_OVER_H
+#define GATLING_KEEPER_TAKE_OVER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "gatling/sockets.h"
+#include "gatling/keeper/sockets.h"
 
 enum {
 	TAKE_OVER_CHANNELS = 8,   /* processes that are connected to PATH at a time */

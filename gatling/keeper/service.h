@@ -1,12 +1,12 @@
 /* service.h - the interface to a service manager such as systemd(1), which passes listening sockets (sd_listen_fds(3)),
  * and gets messages about the state of the service (sd_notify(3)), also regular ones that it is alive
  * (sd_watchdog_enabled(3)). */
-#ifndef GATLING_SERVICE_H
-#define GATLING_SERVICE_H
+#ifndef GATLING_KEEPER_SERVICE_H
+#define GATLING_KEEPER_SERVICE_H
 
 #include <stdbool.h>
 
-#include "gatling/sockets.h"
+#include "gatling/keeper/sockets.h"
 
 enum { SERVICE_WAIT_MS = 2000 };
 

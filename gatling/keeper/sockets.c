@@ -1,5 +1,5 @@
 /* sockets.c - see sockets.h. */
-#include "gatling/sockets.h"
+#include "gatling/keeper/sockets.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
