@@ -27,6 +27,7 @@
 #include "gatling/options/options.h"
 #include "gatling/sandbox/account.h"
 #include "gatling/sandbox/sandbox.h"
+#include "gatling/keeper/keeper.h"
 #include "gatling/keeper/service.h"
 #include "gatling/status/status.h"
 #include "gatling/supervise.h"
@@ -78,6 +79,7 @@ struct process {
 	struct workers *workers;
 	struct sockets sockets;
 	struct service service;
+	struct keeper_link link;
 	struct take_over take_over;
 	struct log_file log_file;
 	struct log *log;
@@ -129,16 +131,16 @@ static void confine_and_announce(const struct options *o, struct process *p, con
 				 o->workers == 1 ? "worker" : "workers") == -1)
 		about = NULL;
 	start_status(o, p, about ? about : directory);
-	if (!o->take_over && !p->status) take_over_close(&p->take_over, &p->sockets); /* the workers have their own */
 	sandbox_limit_calls(&p->sandbox);
 	char *parts = sandbox_describe(&p->sandbox);
 	notice_line(LEVEL_INFO, "sandbox: %s", parts ? parts : "");
 	announce_hosts(o, root);
 	notice_line(LEVEL_INFO, "serving %s", about ? about : directory);
-	/* after --take-over this is not the process that the service manager has started */
-	if (asprintf(&state, "READY=1\nMAINPID=%ld\nSTATUS=serving %s on %s", (long)getpid(), directory,
+	keeper_tell_serving(&p->link, root);
+	/* after --take-over the keeper is not the process that the service manager has started */
+	if (asprintf(&state, "READY=1\nMAINPID=%ld\nSTATUS=serving %s on %s", (long)p->link.keeper, directory,
 				 addresses ? addresses : "") != -1)
-		service_tell(&p->service, state);
+		keeper_tell_manager(&p->link, state);
 	free(state);
 	free(about);
 	free(addresses);
@@ -205,17 +207,18 @@ static int start_opener(const struct options *o, struct process *p) {
 }
 
 /* Reports a root that cannot be entered, an index.html in it whose permissions do not allow it to be served, or hosts
- * that have no site. */
-static void report_closed_root(const struct options *o, const char *directory, int root) {
+ * that have no site. Returns 0, or -1 if it cannot be entered. */
+static int report_closed_root(const struct options *o, const char *directory, int root) {
 	const struct docroot docroot = {.root = root, .symlinks_inside = o->site.symlinks_inside};
 	struct stat st;
 	if (fstat(root, &st) == 0 && access(".", X_OK) == -1) {
 		notice(0, "%s cannot enter %s (mode %04o): chmod o+x", o->user ? o->user : "the server", directory,
 			   (unsigned)st.st_mode & 07777);
-		return;
+		return -1;
 	}
 	if (o->site.vhosts != VHOSTS_ONLY) unserved_report(&docroot, "index.html");
 	hosts_report(&docroot, o->site.vhosts);
+	return 0;
 }
 
 /* Reports if no socket has port 80, where an authority asks for proof (RFC 8555, section 8.3). */
@@ -264,7 +267,8 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 		return notice_cannot("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
 	if (p->acme) note_port_of_proof(&p->sockets);
 	if (geteuid() == 0) notice(0, "running as root: -u USER gives that up");
-	report_closed_root(o, directory, root);
+	if (report_closed_root(o, directory, root) == -1 && take_over_follows(&p->take_over))
+		return notice_cannot("serve", directory, "there is no permission to enter it");
 	sandbox_limit_files(&p->sandbox);
 	return root;
 }
@@ -287,7 +291,7 @@ static int start(const struct options *o, struct process *p, const char *directo
 	if (workers_start(p->workers, root, p->log, p->files, kernel_tls) == -1) return -1;
 	if (take_over_finish(&p->take_over) == -1) return -1;
 	listen_start(o, &p->sockets);
-	(void)take_over_offer(&p->take_over, &p->sockets); /* if it fails, the next process cannot take over */
+	(void)take_over_offer(&p->take_over, &p->sockets, o->root); /* if it fails, the next process cannot take over */
 	workers_tell(p->workers, CONTROL_SERVE);
 	confine_and_announce(o, p, directory, root);
 	notice_echo(false);
@@ -317,17 +321,22 @@ int main(int argc, char **argv) {
 								 .connects = upstreams_allow_tcp(&options.site.upstreams),
 								 .passes = options.site.upstreams.count > 0,
 								 .beneath = options.site.symlinks_inside};
+	const bool terminal = isatty(STDERR_FILENO);
+	if (service_open(&p.service, &p.sockets) == -1 || consider_activation(&options, &p.sockets) == -1) return 1;
+	const struct keeper_options keeper = {
+		.root = options.root, .terminal = terminal, .sandbox = options.sandbox, .runs_programs = options.acme.on};
+	if (keeper_start(&keeper, &p.service, &p.sockets, &signals, &p.link) == -1) return 1;
 	/* platform_has_ktls() is called as root; with kTLS, SIGIO does not report that a socket has room again (Linux 6.1,
 	 * 6.12) */
-	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls(), terminal = isatty(STDERR_FILENO);
+	const bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls();
 	(void)io_raise_descriptor_limit(); /* if it fails, the server works with fewer */
+	take_over_open(&p.take_over, &p.link);
 
-	int root = service_open(&p.service, &p.sockets);
+	int root = 0;
 	p.opener = opener_new();
 	p.connector = opener_new();
 	p.workers = workers_new(&options);
 	if (!p.workers || !p.opener || !p.connector) root = notice_cannot("start", "the workers", strerror(errno));
-	if (root != -1) root = consider_activation(&options, &p.sockets);
 	if (root != -1) root = prepare(&options, &p, directory);
 	for (int i = 0; i < options.workers && p.workers; i++) {
 		workers_array(p.workers)[i].shown = p.status;
@@ -348,7 +357,8 @@ int main(int argc, char **argv) {
 										  .error_log = p.error_log.log,
 										  .certificates = p.files,
 										  .acme = p.acme,
-										  .service = &p.service,
+										  .watchdog_ms = p.service.watchdog_ms,
+										  .link = &p.link,
 										  .take_over = &p.take_over,
 										  .sockets = &p.sockets,
 										  .status = p.status};

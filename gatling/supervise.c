@@ -14,12 +14,14 @@ enum stage {
 	STAGE_SERVE,
 	STAGE_ANNOUNCE, /* each connection ends with its next response; new ones are still accepted */
 	STAGE_DRAIN,    /* the same, but no new ones are accepted */
-	STAGE_LIMIT     /* the same as STAGE_DRAIN, with a time limit */
+	STAGE_IDLE,     /* the same, and idle connections end, too */
+	STAGE_LIMIT     /* the same, with a time limit */
 };
 
 struct state {
 	enum stage stage;
-	int64_t until_ms; /* the end of STAGE_ANNOUNCE */
+	int64_t until_ms; /* the end of STAGE_ANNOUNCE, or of STAGE_DRAIN if another directory is served; 0: not set */
+	bool missing;     /* what the workers have been told */
 	int64_t alive_ms; /* when the next WATCHDOG=1 is due */
 	int64_t look_ms;  /* when look() is to be called next; 0: not set */
 };
@@ -39,10 +41,12 @@ void supervise_block_signals(sigset_t *signals) {
 }
 
 static void enter(const struct supervisor *s, struct state *state, enum stage stage) {
-	static const enum control_message message[] = {
-		[STAGE_ANNOUNCE] = CONTROL_ANNOUNCE, [STAGE_DRAIN] = CONTROL_DRAIN, [STAGE_LIMIT] = CONTROL_LIMIT};
+	static const enum control_message message[] = {[STAGE_ANNOUNCE] = CONTROL_ANNOUNCE,
+												   [STAGE_DRAIN] = CONTROL_DRAIN,
+												   [STAGE_IDLE] = CONTROL_IDLE,
+												   [STAGE_LIMIT] = CONTROL_LIMIT};
 	if (stage <= state->stage) return;
-	if (state->stage == STAGE_SERVE && !take_over_happened(s->take_over)) service_tell(s->service, "STOPPING=1");
+	if (state->stage == STAGE_SERVE && !take_over_happened(s->take_over)) keeper_tell_manager(s->link, "STOPPING=1");
 	if (stage >= STAGE_DRAIN) {
 		status_leave_sockets(s->status, take_over_happened(s->take_over));
 		take_over_close(s->take_over, s->sockets);
@@ -54,7 +58,7 @@ static void enter(const struct supervisor *s, struct state *state, enum stage st
 
 static void terminate(const struct supervisor *s, struct state *state, int signal) {
 	if (state->stage == STAGE_ANNOUNCE || state->stage == STAGE_LIMIT) workers_tell(s->workers, CONTROL_QUIT);
-	else if (signal == SIGINT || state->stage == STAGE_DRAIN || !s->drain_delay_s) enter(s, state, STAGE_LIMIT);
+	else if (signal == SIGINT || state->stage >= STAGE_DRAIN || !s->drain_delay_s) enter(s, state, STAGE_LIMIT);
 	else enter(s, state, STAGE_ANNOUNCE);
 	state->until_ms = clock_ms() + INT64_C(1000) * s->drain_delay_s;
 }
@@ -71,9 +75,9 @@ static void reload(const struct supervisor *s) {
 	notice_line(LEVEL_NOTICE,
 				"SIGHUP opens the logs again; everything else is taken up when it changes (SIGTERM or SIGQUIT ends)");
 	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)clock_ms() * 1000);
-	service_tell(s->service, text);
+	keeper_tell_manager(s->link, text);
 	reopen_logs(s);
-	service_tell(s->service, "READY=1");
+	keeper_tell_manager(s->link, "READY=1");
 }
 
 static void show_certificate(void *owner, const struct acme_state *state) {
@@ -87,59 +91,81 @@ static void look(const struct supervisor *s, struct state *state) {
 		acme_collect(s->acme, s->status ? show_certificate : NULL, s->status ? status_certified(s->status) : NULL);
 	if (s->certificates && state->stage == STAGE_SERVE && certificate_files_refresh(s->certificates))
 		workers_tell(s->workers, CONTROL_CERTIFICATES);
+	if (state->stage == STAGE_DRAIN && state->until_ms && now_ms >= state->until_ms) enter(s, state, STAGE_IDLE);
 	if (state->stage == STAGE_ANNOUNCE &&
 		(now_ms >= state->until_ms || (!s->drain_whole && !workers_connections(s->workers))))
 		enter(s, state, STAGE_LIMIT);
-	if (!s->service->watchdog_ms || state->stage != STAGE_SERVE || now_ms < state->alive_ms) return;
+	if (!s->watchdog_ms || state->stage != STAGE_SERVE || now_ms < state->alive_ms) return;
 	if (!workers_alive(s->workers)) return;
-	state->alive_ms = now_ms + s->service->watchdog_ms;
-	service_tell(s->service, "WATCHDOG=1");
+	state->alive_ms = now_ms + s->watchdog_ms;
+	keeper_tell_manager(s->link, "WATCHDOG=1");
 }
 
 /* Sets the timer, so that a SIGALRM comes when look() is due. Other signals do not put it off. */
 static void set_timer(const struct supervisor *s, struct state *state) {
-	int64_t ms = state->stage == STAGE_ANNOUNCE ? SUPERVISE_DRAIN_MS : CERTIFICATE_CHECK_S * 1000;
+	const bool soon = state->stage == STAGE_ANNOUNCE || (state->stage == STAGE_DRAIN && state->until_ms);
+	int64_t ms = soon ? SUPERVISE_DRAIN_MS : CERTIFICATE_CHECK_S * 1000;
 	const int64_t now_ms = clock_ms();
 	const bool left_out = notice_tidy();
 	if (left_out && ms > 1000) ms = 1000;
-	if (s->service->watchdog_ms && s->service->watchdog_ms < ms) ms = s->service->watchdog_ms;
+	if (s->watchdog_ms && s->watchdog_ms < ms) ms = s->watchdog_ms;
 	if (!state->look_ms || state->look_ms > now_ms + ms) state->look_ms = now_ms + ms;
 	ms = state->look_ms > now_ms ? state->look_ms - now_ms : 1;
 	const struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
-	if (s->certificates || s->acme || s->service->watchdog_ms || left_out || state->stage == STAGE_ANNOUNCE)
-		(void)setitimer(ITIMER_REAL, &timer, NULL);
+	if (s->certificates || s->acme || s->watchdog_ms || left_out || soon) (void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Handles SIGUSR2: a worker has ended, or a successor has taken over. */
-static void look_at_threads(const struct supervisor *s, struct state *state) {
-	if (take_over_happened(s->take_over) && state->stage < STAGE_DRAIN) {
-		notice_line(LEVEL_NOTICE, "a new process has taken over: finishing the connections");
-		enter(s, state, state->stage == STAGE_ANNOUNCE ? STAGE_LIMIT : STAGE_DRAIN);
+/* Handles a signal that the keeper has passed on. */
+static void handle(const struct supervisor *s, struct state *state, int signal) {
+	switch (signal) {
+	case SIGINT:
+	case SIGTERM: terminate(s, state, signal); break;
+	case SIGQUIT: enter(s, state, STAGE_DRAIN); break;
+	case SIGHUP:
+		if (s->terminal) terminate(s, state, signal); /* the terminal is gone */
+		else reload(s);
+		break;
+	case SIGUSR1: reopen_logs(s); break;
+	default: break;
 	}
+}
+
+/* Ends as a successor does not need this process any more. */
+static void give_way(const struct supervisor *s, struct state *state) {
+	const bool followed = atomic_load(&s->take_over->followed);
+	if (followed)
+		notice_line(LEVEL_NOTICE, "%s is another directory now: finishing the connections", s->take_over->directory);
+	else notice_line(LEVEL_NOTICE, "a new process has taken over: finishing the connections");
+	if (state->stage == STAGE_SERVE) state->until_ms = followed ? clock_ms() + SUPERVISE_IDLE_MS : 0;
+	enter(s, state, state->stage == STAGE_ANNOUNCE ? STAGE_LIMIT : STAGE_DRAIN);
+}
+
+/* Handles SIGUSR2: a worker has ended, a successor has taken over, or the keeper has said something. */
+static void look_at_threads(const struct supervisor *s, struct state *state) {
+	const bool missing = atomic_load(&s->take_over->missing);
+	const unsigned signals = atomic_exchange(&s->take_over->signals, 0);
+	for (int i = 1; i < 32; i++)
+		if (signals & 1U << i) handle(s, state, i);
+	if (atomic_load(&s->take_over->alone)) workers_tell(s->workers, CONTROL_QUIT);
+	if (missing != state->missing) workers_tell(s->workers, missing ? CONTROL_CLOSE : CONTROL_OPEN);
+	state->missing = missing;
+	if (take_over_happened(s->take_over) && state->stage < STAGE_DRAIN) give_way(s, state);
+	if (!workers_failed(s->workers)) return;
 	/* the sockets of a failed worker would collect connections that nobody accepts, and a service manager starts
 	 * again */
-	if (workers_failed(s->workers) && (s->shares_sockets || service_is_managed(s->service)))
+	if (s->shares_sockets || s->link->managed) {
 		enter(s, state, STAGE_LIMIT);
+	} else {
+		keeper_tell(s->link, KEEPER_NO_OTHER);
+		take_over_close(s->take_over, s->sockets);
+	}
 }
 
 void supervise(const struct supervisor *s, const sigset_t *signals) {
 	struct state state = {.stage = STAGE_SERVE};
 	while (workers_running(s->workers)) {
-		int signal;
 		set_timer(s, &state);
-		if (sigwait(signals, &signal) != 0) continue;
-		switch (signal) {
-		case SIGINT:
-		case SIGTERM: terminate(s, &state, signal); break;
-		case SIGQUIT: enter(s, &state, STAGE_DRAIN); break;
-		case SIGHUP:
-			if (s->terminal) terminate(s, &state, signal); /* the terminal is gone */
-			else reload(s);
-			break;
-		case SIGUSR1: reopen_logs(s); break;
-		case SIGUSR2: look_at_threads(s, &state); break;
-		default: break;
-		}
+		if (keeper_wait_signal(s->link, signals) == SIGUSR2) look_at_threads(s, &state);
 		if (clock_ms() < state.look_ms) continue;
 		look(s, &state);
 		state.look_ms = 0;

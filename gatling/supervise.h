@@ -6,12 +6,16 @@
 #include <signal.h>
 
 #include "gatling/acme/acme.h"
-#include "gatling/keeper/service.h"
+#include "gatling/keeper/link.h"
 #include "gatling/status/status.h"
 #include "gatling/keeper/take_over.h"
 #include "gatling/workers.h"
 
-enum { SUPERVISE_DRAIN_MS = 50 /* interval at which connections are counted during the drain delay */ };
+enum {
+	SUPERVISE_DRAIN_MS = 50, /* interval at which connections are counted during the drain delay */
+	SUPERVISE_IDLE_MS =
+		500 /* after this time idle connections do not stay with a directory that is not served any more */
+};
 
 struct supervisor {
 	bool terminal; /* the server was started from a terminal */
@@ -23,7 +27,8 @@ struct supervisor {
 	struct log *log, *error_log;            /* NULL: none */
 	struct certificate_files *certificates; /* NULL: none */
 	struct acme *acme;                      /* NULL: none */
-	const struct service *service;
+	int watchdog_ms;                        /* interval of the messages that the service is alive; 0: none */
+	const struct keeper_link *link;
 	struct take_over *take_over;
 	struct status *status;   /* NULL: no status page */
 	struct sockets *sockets; /* closed when the workers stop accepting */

@@ -198,6 +198,9 @@ static void handle_control(struct worker *w) {
 			drain(w, DRAIN_ANSWERED, false);
 			break;
 		case CONTROL_DRAIN: drain(w, DRAIN_ANSWERED, true); break;
+		case CONTROL_IDLE: drain(w, DRAIN_IDLE, true); break;
+		case CONTROL_CLOSE: w->context.site.closed = true; break;
+		case CONTROL_OPEN: w->context.site.closed = false; break;
 		case CONTROL_LIMIT:
 			w->context.site.leaving = true;
 			if (w->options->conn.timeout_s)

@@ -37,6 +37,9 @@ enum control_message {
 	CONTROL_ANNOUNCE = 'n',     /* to it: end each connection with its next response, but still accept new ones */
 	CONTROL_DRAIN = 'd',        /* to it: the same, but stop accepting, and end when no connection is left */
 	CONTROL_LIMIT = 'l',        /* to it: the same, but also close idle connections, and end after the timeout */
+	CONTROL_IDLE = 'i',         /* to it: the same as CONTROL_DRAIN, but also close idle connections */
+	CONTROL_CLOSE = 'x',        /* to it: answer everything with 503, since the directory is missing */
+	CONTROL_OPEN = 'o',         /* to it: serve again */
 	CONTROL_CERTIFICATES = 'c', /* to it: the certificates have changed */
 	CONTROL_QUIT = 'q'          /* to it: end now */
 };

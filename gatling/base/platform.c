@@ -74,6 +74,14 @@ int platform_peer_user(int fd, uid_t *user) {
 	return 0;
 }
 
+int platform_wait_signal(const sigset_t *signals, int *signal, pid_t *sender) {
+	siginfo_t info;
+	*signal = sigwaitinfo(signals, &info);
+	if (*signal == -1) return -1;
+	*sender = info.si_pid;
+	return 0;
+}
+
 bool platform_lists_all_names(int directory) {
 	static const unsigned long local[] = {
 		OVERLAYFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
@@ -203,6 +211,11 @@ int platform_open_in_root(int directory, const char *path, int flags) { return o
 
 int platform_open_at_once(int directory, const char *path, int flags, bool beneath) {
 	return beneath ? platform_open_beneath(directory, path, flags) : openat(directory, path, flags);
+}
+
+int platform_wait_signal(const sigset_t *signals, int *signal, pid_t *sender) {
+	*sender = getppid();
+	return sigwait(signals, signal) == 0 ? 0 : -1;
 }
 
 bool platform_lists_all_names(int directory) {

@@ -1,30 +1,24 @@
-/* take_over.c - see take_over.h: the new process, and a thread of the old one, which greets each process that connects
- * to PATH, and sends the sockets to one that answers. */
+/* take_over.c - see take_over.h: the new process. */
 #include "gatling/keeper/take_over.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h> /* of libowfat: io_passfd(3), io_receivefd(3) */
-#include <poll.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h> /* getentropy(3): that of OpenSSL would leave something behind in the thread */
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
 #include "gatling/keeper/take_over_protocol.h"
 
 #define NOT_GATLING "what answers there is not gatling"
 
-/* --- the new process --- */
-
 static int fail(const struct take_over *t, const char *reason) {
+	if (t->follows) return notice_cannot("take over from the server before", NULL, reason);
 	return notice_cannot("take over at", t->path, reason);
 }
 
@@ -132,20 +126,39 @@ static int greet(struct take_over *t, struct sockets *sockets, uint32_t *count) 
 	return fail(t, text);
 }
 
+void take_over_open(struct take_over *t, const struct keeper_link *link) {
+	t->link = link;
+	t->channel = link->predecessor;
+	t->follows = t->channel != -1;
+	if (t->follows) take_over_limit_wait(t->channel, TAKE_OVER_ANSWER_S);
+}
+
+/* Asks the predecessor, and sets *count to the number of sockets. Returns 0, or -1 after printing an error. */
+static int ask(struct take_over *t, uint32_t *count) {
+	struct take_over_offer offer;
+	if (!take_over_send_byte(t->channel, TAKE_OVER_ASKS) || !receive_all(t->channel, &offer, sizeof offer))
+		return fail(t, "it is about to end");
+	if (!offer.sockets) return fail(t, "another process is just taking over from it");
+	*count = offer.sockets;
+	return 0;
+}
+
 int take_over_begin(struct take_over *t, const char *path, struct sockets *sockets) {
 	uint32_t count = 0;
 	t->path = path;
 	t->owner = geteuid();
-	if (!path) return 0;
-	if (find_old(t) == -1) return -1;
+	if (!t->follows && !path) return 0;
+	if (!t->follows && find_old(t) == -1) return -1;
 	if (t->channel == -1) return 0;
-	if (greet(t, sockets, &count) == -1) return -1;
+	if ((t->follows ? ask(t, &count) : greet(t, sockets, &count)) == -1) return -1;
 	for (uint32_t i = 0; i < count; i++)
 		if (receive_socket(t, sockets) == -1) return -1;
 	return 0;
 }
 
 bool take_over_has_old(const struct take_over *t) { return t->channel != -1; }
+
+bool take_over_follows(const struct take_over *t) { return t->follows; }
 
 int take_over_bind(struct take_over *t) {
 	struct sockaddr_un address;
@@ -182,260 +195,4 @@ void take_over_give_up(struct take_over *t) {
 	notice_last(why, sizeof why);
 	if (take_over_send_byte(t->channel, TAKE_OVER_FAILED)) (void)take_over_send(t->channel, why, strlen(why));
 	close_channel(t);
-}
-
-/* --- the old process: its channels --- */
-
-/* What is awaited of a process that has connected. */
-enum awaited {
-	AWAITS_ANSWER, /* to the greeting */
-	AWAITS_READY,  /* that it is ready; one process at a time */
-	AWAITS_REASON  /* why it is not */
-};
-
-struct channel {
-	int fd;
-	enum awaited awaited;
-	int64_t until_ms;
-	struct take_over_greeting greeting;
-	size_t received; /* bytes of what is awaited */
-	union {
-		struct take_over_answer answer;
-		char reason[TAKE_OVER_TEXT_MAX];
-	} is;
-};
-
-/* The channels, in the order of their connections. */
-struct channels {
-	struct take_over *take_over;
-	struct channel at[TAKE_OVER_CHANNELS];
-	unsigned count;
-};
-
-/* What has become of a channel. */
-enum outcome { GOES_ON, ENDED, TAKEN_OVER };
-
-static void drop(struct channels *c, unsigned i) {
-	close(c->at[i].fd);
-	c->count--;
-	memmove(&c->at[i], &c->at[i + 1], (c->count - i) * sizeof c->at[0]);
-}
-
-/* --- the old process: one channel --- */
-
-static enum outcome go_on(const char *why) {
-	notice_line(LEVEL_WARNING, "a new process cannot take over, so this one goes on: %s", why);
-	return ENDED;
-}
-
-/* Refuses a process that has not answered as a successor does. */
-static enum outcome refuse(const struct take_over *t) {
-	static notice_time next;
-	if (notice_due(&next))
-		notice_line(
-			LEVEL_WARNING,
-			"a process that has connected to %s gets no sockets, since it did not answer the greeting; an older "
-			"gatling cannot take over from this one: stop this one, then start that one",
-			t->path);
-	return ENDED;
-}
-
-static bool send_socket(int fd, int socket, enum take_over_kind kind) {
-	return io_passfd(fd, socket) == 0 && take_over_send_byte(fd, (char)kind);
-}
-
-/* Sends the offer and the sockets. Returns false if there are none, since this process is about to end, or if that has
- * failed or takes too long. */
-static bool send_sockets(struct take_over *t, const struct channel *c) {
-	const int64_t until_ms = clock_ms() + TAKE_OVER_ANSWER_S * INT64_C(1000);
-	pthread_mutex_lock(&t->mutex);
-	const unsigned count = t->sockets->count;
-	struct take_over_offer offer = {.sockets = count + 1 + (t->sockets->status != 0)};
-	memcpy(offer.nonce, c->is.answer.nonce, sizeof offer.nonce);
-	bool sent = count && take_over_send(c->fd, &offer, sizeof offer) && send_socket(c->fd, t->listener, KIND_PATH);
-	for (unsigned i = 0; sent && i < count; i++)
-		sent = send_socket(c->fd, t->sockets->at[i].fd, t->sockets->at[i].secure ? KIND_SECURE : KIND_PLAIN) &&
-			   clock_ms() < until_ms;
-	if (sent && t->sockets->status) sent = send_socket(c->fd, t->sockets->status, KIND_STATUS);
-	pthread_mutex_unlock(&t->mutex);
-	return sent;
-}
-
-/* Waits for something for some seconds. */
-static enum outcome wait_for(struct channel *c, enum awaited awaited, int seconds) {
-	c->awaited = awaited;
-	c->received = 0;
-	c->until_ms = clock_ms() + seconds * INT64_C(1000);
-	return GOES_ON;
-}
-
-/* Handles an answer that is complete. */
-static enum outcome hand_over(struct channels *all, struct channel *c) {
-	struct take_over_offer busy = {.sockets = 0};
-	for (unsigned i = 0; i < all->count; i++) {
-		if (all->at[i].awaited != AWAITS_READY) continue;
-		memcpy(busy.nonce, c->is.answer.nonce, sizeof busy.nonce);
-		(void)take_over_send(c->fd, &busy, sizeof busy);
-		return ENDED;
-	}
-	return send_sockets(all->take_over, c) ? wait_for(c, AWAITS_READY, TAKE_OVER_START_S) : ENDED;
-}
-
-/* Receives what has come of length bytes. Returns how many have come in all, or -1 if there will be no more. */
-static ssize_t receive(struct channel *c, size_t length) {
-	ssize_t n = recv(c->fd, (char *)&c->is + c->received, length - c->received, MSG_DONTWAIT);
-	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return -1;
-	if (n > 0) c->received += (size_t)n;
-	return (ssize_t)c->received;
-}
-
-/* Reads the answer to the greeting, which is refused at its first wrong byte. */
-static enum outcome read_answer(struct channels *all, struct channel *c) {
-	const struct take_over_answer *answer = &c->is.answer;
-	const ssize_t n = receive(c, sizeof *answer);
-	const size_t known = c->received < sizeof c->greeting ? c->received : sizeof c->greeting;
-	if (n == -1 || memcmp(&answer->greeting, &c->greeting, known) != 0) return refuse(all->take_over);
-	return (size_t)n == sizeof *answer ? hand_over(all, c) : GOES_ON;
-}
-
-static enum outcome read_reply(struct channel *c) {
-	const ssize_t n = receive(c, 1);
-	const char reply = n == 1 ? c->is.reason[0] : '\0';
-	if (n == 0) return GOES_ON;
-	if (reply == TAKE_OVER_READY && take_over_send_byte(c->fd, TAKE_OVER_CONFIRMED)) return TAKEN_OVER;
-	if (reply == TAKE_OVER_FAILED) return wait_for(c, AWAITS_REASON, TAKE_OVER_GREETING_S);
-	return go_on("it has ended without a word");
-}
-
-static enum outcome tell_reason(struct channel *c) {
-	c->is.reason[c->received] = '\0';
-	return go_on(c->received ? c->is.reason : "it does not say why");
-}
-
-static enum outcome read_reason(struct channel *c) {
-	const ssize_t n = receive(c, sizeof c->is.reason - 1);
-	return n == -1 || n == sizeof c->is.reason - 1 ? tell_reason(c) : GOES_ON;
-}
-
-static enum outcome readable(struct channels *all, struct channel *c) {
-	switch (c->awaited) {
-	case AWAITS_ANSWER: return read_answer(all, c);
-	case AWAITS_READY: return read_reply(c);
-	case AWAITS_REASON: return read_reason(c);
-	default: return ENDED;
-	}
-}
-
-static enum outcome expire(const struct channels *all, struct channel *c) {
-	char text[64];
-	if (c->awaited == AWAITS_ANSWER) return refuse(all->take_over);
-	if (c->awaited == AWAITS_REASON) return tell_reason(c);
-	(void)take_over_send_byte(c->fd, TAKE_OVER_LATE);
-	snprintf(text, sizeof text, "not ready after %d seconds", TAKE_OVER_START_S);
-	return go_on(text);
-}
-
-/* --- the old process: all of them --- */
-
-/* Waits until there may be descriptors or memory again. */
-static void pause_briefly(void) {
-	const struct timespec pause = {.tv_nsec = 100000000};
-	nanosleep(&pause, NULL);
-}
-
-static bool has_sockets(struct take_over *t) {
-	pthread_mutex_lock(&t->mutex);
-	const bool has = t->sockets->count;
-	pthread_mutex_unlock(&t->mutex);
-	return has;
-}
-
-/* Makes room for a channel: the oldest that does not take over gives way, so that those that say nothing keep none out
- * that does. */
-static void make_room(struct channels *all) {
-	unsigned i = 0;
-	if (all->count < TAKE_OVER_CHANNELS) return;
-	while (all->at[i].awaited == AWAITS_READY) i++; /* only one is in it */
-	(void)refuse(all->take_over);
-	drop(all, i);
-}
-
-/* Accepts a process, and greets it if it is trusted. */
-static void accept_one(struct channels *all) {
-	struct channel c = {.fd = accept(all->take_over->listener, NULL, NULL)};
-	if (c.fd == -1) {
-		if (errno != EAGAIN && errno != EWOULDBLOCK) pause_briefly();
-		return;
-	}
-	c.greeting.name = (struct take_over_name){.name = TAKE_OVER_NAME, .version = TAKE_OVER_VERSION};
-	take_over_limit_wait(c.fd, TAKE_OVER_GREETING_S);
-	(void)fcntl(c.fd, F_SETFD, FD_CLOEXEC);
-	if (!take_over_trusts(c.fd, all->take_over->owner) || !has_sockets(all->take_over) ||
-		getentropy(c.greeting.nonce, sizeof c.greeting.nonce) == -1 ||
-		!take_over_send(c.fd, &c.greeting, sizeof c.greeting)) {
-		close(c.fd);
-		return;
-	}
-	(void)wait_for(&c, AWAITS_ANSWER, TAKE_OVER_GREETING_S);
-	make_room(all);
-	all->at[all->count++] = c;
-}
-
-/* Waits for the next event. Returns whether a process has taken over. */
-static bool wait_once(struct channels *all) {
-	struct pollfd p[TAKE_OVER_CHANNELS + 1];
-	int64_t now_ms = clock_ms(), until_ms = INT64_MAX;
-	const unsigned count = all->count;
-	p[count] = (struct pollfd){.fd = all->take_over->listener, .events = POLLIN};
-	for (unsigned i = 0; i < count; i++) {
-		p[i] = (struct pollfd){.fd = all->at[i].fd, .events = POLLIN};
-		if (all->at[i].until_ms < until_ms) until_ms = all->at[i].until_ms;
-	}
-	const int64_t wait_ms = until_ms > now_ms ? until_ms - now_ms : 0;
-	if (poll(p, count + 1, count ? (int)wait_ms : -1) == -1) {
-		pause_briefly();
-		return false;
-	}
-	now_ms = clock_ms();
-	for (unsigned i = count; i-- > 0;) {
-		struct channel *c = &all->at[i];
-		enum outcome outcome = now_ms >= c->until_ms ? expire(all, c) : p[i].revents ? readable(all, c) : GOES_ON;
-		if (outcome == TAKEN_OVER) return true;
-		if (outcome == ENDED) drop(all, i);
-	}
-	if (p[count].revents) accept_one(all);
-	return false;
-}
-
-static void *wait_for_successors(void *argument) {
-	struct take_over *t = argument;
-	struct channels all = {.take_over = t};
-	while (!wait_once(&all)) continue;
-	while (all.count) drop(&all, all.count - 1);
-	close(t->listener);
-	atomic_store(&t->happened, true);
-	pthread_kill(t->main_thread, SIGUSR2);
-	return NULL;
-}
-
-int take_over_offer(struct take_over *t, struct sockets *sockets) {
-	pthread_t thread;
-	if (!t->path) return 0;
-	t->sockets = sockets;
-	t->main_thread = pthread_self();
-	pthread_mutex_init(&t->mutex, NULL);
-	const int flags = fcntl(t->listener, F_GETFL);
-	int error = flags == -1 || fcntl(t->listener, F_SETFL, flags | O_NONBLOCK) == -1 ? errno : 0;
-	if (!error) error = pthread_create(&thread, NULL, wait_for_successors, t);
-	if (error) return notice_cannot("start", "the thread of --take-over", strerror(error));
-	pthread_detach(thread);
-	return 0;
-}
-
-bool take_over_happened(const struct take_over *t) { return atomic_load(&t->happened); }
-
-void take_over_close(struct take_over *t, struct sockets *sockets) {
-	if (t->sockets) pthread_mutex_lock(&t->mutex);
-	sockets_close(sockets, NULL);
-	if (t->sockets) pthread_mutex_unlock(&t->mutex);
 }

@@ -7,6 +7,9 @@
  *   3. The new one gets ready to serve, and reports that it is, or why it cannot.
  *   4. The old one confirms that, stops accepting, and ends when its connections have ended. The new one begins.
  *
+ * A successor that the keeper has started (keeper.h) needs no PATH: both processes get an end of a socket, and instead
+ * of 1 and 2 the new one asks, and the old one sends its sockets. The thread that does this also hears the keeper.
+ *
  * If either of them ends meanwhile, the other one goes on. */
 #ifndef GATLING_KEEPER_TAKE_OVER_H
 #define GATLING_KEEPER_TAKE_OVER_H
@@ -16,6 +19,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "gatling/keeper/link.h"
 #include "gatling/keeper/sockets.h"
 
 enum {
@@ -31,24 +35,36 @@ struct take_over {
 	const char *path; /* NULL: no --take-over, and the rest is unused */
 	int listener;     /* of PATH; -1: none yet */
 	int channel;      /* the socket to the old process; -1: none */
+	bool follows;     /* the old process is a server of the same keeper */
 	uid_t owner;      /* the user who started this process */
 	/* for the thread that waits for successors */
+	const struct keeper_link *link;
+	const char *directory; /* DIR, for lines about it */
 	struct sockets *sockets;
 	pthread_mutex_t mutex; /* guards *sockets */
 	pthread_t main_thread;
 	atomic_bool happened;
+	atomic_bool followed; /* it was by a server of the same keeper, for another directory */
+	atomic_bool missing;  /* DIR cannot be served */
+	atomic_bool alone;    /* the keeper has ended */
+	atomic_uint signals;  /* that the keeper has passed on: 1 << signal; the main thread sets it to 0 */
 };
 
 #define TAKE_OVER_NONE                                                                                                 \
 	{ .listener = -1, .channel = -1 }
 
-/* Gets the sockets of the process that serves PATH, and adds them to *sockets. path: NULL is allowed; then these
- * functions do nothing, except take_over_close(). Returns 0, also if there is no such process, or -1 after printing an
- * error. */
+/* Sets whom this process takes over from, if link names a predecessor. */
+void take_over_open(struct take_over *take_over, const struct keeper_link *link);
+
+/* Gets the sockets of the predecessor, or else of the process that serves PATH, and adds them to *sockets. path: NULL
+ * is allowed. Returns 0, also if there is no such process, or -1 after printing an error. */
 int take_over_begin(struct take_over *take_over, const char *path, struct sockets *sockets);
 
 /* Returns whether there is an old process to take over from. */
 bool take_over_has_old(const struct take_over *take_over);
+
+/* Returns whether it is a server of the same keeper, for another directory. */
+bool take_over_follows(const struct take_over *take_over);
 
 /* Binds PATH, unless its socket came from the old process. Call it after the other sockets are bound, which only one
  * process can do, and before the root changes. Returns 0, or -1 after printing an error. */
@@ -61,9 +77,10 @@ int take_over_finish(struct take_over *take_over);
 /* Tells the old process that this one cannot serve, and as the reason the last line of notice_cannot(). */
 void take_over_give_up(struct take_over *take_over);
 
-/* Starts a thread that passes the sockets to a successor. When one has taken over, take_over_happened() returns true
- * and the calling thread gets a SIGUSR2. Returns 0, or -1 after printing an error. */
-int take_over_offer(struct take_over *take_over, struct sockets *sockets);
+/* Starts a thread that passes the sockets to a successor, and hears the keeper. When one has taken over,
+ * take_over_happened() returns true. Then, and when another atomic member has changed, the calling thread gets a
+ * SIGUSR2. directory: DIR. Returns 0, or -1 after printing an error. */
+int take_over_offer(struct take_over *take_over, struct sockets *sockets, const char *directory);
 bool take_over_happened(const struct take_over *take_over);
 
 /* Closes the sockets of the process, so that no successor gets them. It also works without take_over_offer(). */

@@ -45,7 +45,15 @@ struct take_over_offer {
 
 enum take_over_kind { KIND_PLAIN = 'h', KIND_SECURE = 's', KIND_PATH = 'p', KIND_STATUS = 't' };
 
-enum take_over_reply { TAKE_OVER_READY = 'r', TAKE_OVER_FAILED = 'f', TAKE_OVER_CONFIRMED = 'k', TAKE_OVER_LATE = 'l' };
+/* What the new process sends in one byte: TAKE_OVER_ASKS in place of an answer, to a process of the same keeper, which
+ * sends no greeting. */
+enum take_over_reply {
+	TAKE_OVER_ASKS = 'a',
+	TAKE_OVER_READY = 'r',
+	TAKE_OVER_FAILED = 'f',
+	TAKE_OVER_CONFIRMED = 'k',
+	TAKE_OVER_LATE = 'l'
+};
 
 /* Limits how long each call on a socket waits. */
 void take_over_limit_wait(int fd, int seconds);

@@ -30,13 +30,17 @@ static const bool sanitized = false;
 
 /* --- privileges --- */
 
-void sandbox_refuse_privileges(void) {
-	const struct rlimit none = {0};
-	(void)setrlimit(RLIMIT_CORE, &none);
+static void refuse_privileges(void) {
 	/* if this is not permitted, the next line prevents gaining capabilities, too */
 	for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
 		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+void sandbox_refuse_privileges(void) {
+	const struct rlimit none = {0};
+	(void)setrlimit(RLIMIT_CORE, &none);
+	refuse_privileges();
 	if (!sanitized) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
@@ -235,6 +239,11 @@ static int allow_common(scmp_filter_ctx filter) {
 	return error ? error : ALLOW_IF(filter, memory);
 }
 
+static int allow_lookout(scmp_filter_ctx filter, const struct sandbox *s) {
+	(void)s;
+	return allow_common(filter);
+}
+
 static int allow_opener(scmp_filter_ctx filter, const struct sandbox *s) {
 	(void)s;
 	int error = allow_common(filter);
@@ -338,21 +347,34 @@ void sandbox_limit_calls(struct sandbox *s) {
 	sandbox_note(s, "seccomp", s->on ? restrict_calls(allow_server, s) : SANDBOX_OFF);
 }
 
-/* --- the opener --- */
+/* --- the processes outside --- */
 
 /* Limits the process to itself and to the calls. on: the latter, too. */
-static void enter(bool on, int (*allow)(scmp_filter_ctx, const struct sandbox *)) {
+static void enter(const char *name, bool on, int (*allow)(scmp_filter_ctx, const struct sandbox *)) {
 	const struct rlimit none = {0};
-	(void)prctl(PR_SET_NAME, "gatling-opener");
+	(void)prctl(PR_SET_NAME, name);
 	(void)setrlimit(RLIMIT_NPROC, &none);
 	if (on) (void)restrict_calls(allow, &(struct sandbox){0});
+}
+
+void sandbox_enter_keeper(bool runs_programs) {
+	const struct rlimit none = {0};
+	(void)setrlimit(RLIMIT_CORE, &none);
+	if (!runs_programs) refuse_privileges();
+}
+
+void sandbox_enter_lookout(bool on) {
+	uint32_t kept;
+	sandbox_refuse_privileges();
+	(void)keep_capabilities(1U << CAP_DAC_READ_SEARCH, &kept);
+	enter("gatling-lookout", on, allow_lookout);
 }
 
 void sandbox_enter_opener(bool on) {
 	uint32_t kept;
 	sandbox_refuse_privileges();
 	(void)keep_capabilities(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH, &kept);
-	enter(on, allow_opener);
+	enter("gatling-opener", on, allow_opener);
 }
 
 const char *sandbox_enter_connector(bool on, const struct account *user) {
@@ -362,6 +384,6 @@ const char *sandbox_enter_connector(bool on, const struct account *user) {
 	if (wrong) return wrong;
 	const int error = keep_server_capabilities(&kept);
 	if (error) return strerror(error);
-	enter(on, allow_connector);
+	enter("gatling-opener", on, allow_connector);
 	return NULL;
 }

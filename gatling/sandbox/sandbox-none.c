@@ -13,6 +13,16 @@ void sandbox_drop_capabilities(struct sandbox *s) { (void)s; }
 void sandbox_limit_files(struct sandbox *s) { (void)s; }
 void sandbox_limit_calls(struct sandbox *s) { (void)s; }
 
+void sandbox_enter_keeper(bool runs_programs) {
+	(void)runs_programs;
+	sandbox_refuse_privileges();
+}
+
+void sandbox_enter_lookout(bool on) {
+	(void)on;
+	sandbox_refuse_privileges();
+}
+
 void sandbox_enter_opener(bool on) {
 	(void)on;
 	sandbox_refuse_privileges();

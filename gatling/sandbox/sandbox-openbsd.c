@@ -20,10 +20,21 @@ void sandbox_limit_files(struct sandbox *s) {
 	else note(s, "unveil (read-only)", unveil(NULL, NULL));
 }
 
-/* "inet" and "unix" are for accept(2) and the options of sockets, "recvfd" for what the opener sends. */
+/* "inet" and "unix" are for accept(2) and the options of sockets, "recvfd" for what the opener sends, and
+ * "sendfd" for a successor. */
 void sandbox_limit_calls(struct sandbox *s) {
 	if (!s->on) sandbox_note(s, "pledge", SANDBOX_OFF);
-	else note(s, "pledge", pledge("stdio rpath inet unix recvfd", NULL));
+	else note(s, "pledge", pledge("stdio rpath inet unix sendfd recvfd", NULL));
+}
+
+void sandbox_enter_keeper(bool runs_programs) {
+	(void)runs_programs;
+	sandbox_refuse_privileges();
+}
+
+void sandbox_enter_lookout(bool on) {
+	sandbox_refuse_privileges();
+	if (on) (void)pledge("stdio rpath", NULL);
 }
 
 void sandbox_enter_opener(bool on) {

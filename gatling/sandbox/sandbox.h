@@ -59,6 +59,14 @@ void sandbox_limit_files(struct sandbox *sandbox);
  * signals to others, no executable memory. Other threads may run. */
 void sandbox_limit_calls(struct sandbox *sandbox);
 
+/* Gives up what neither the keeper (keeper/keeper.h) nor a server that it starts needs: core files and, unless the
+ * server runs programs, privileges that it does not have. */
+void sandbox_enter_keeper(bool runs_programs);
+
+/* Does all this for the process that looks up the directory (keeper/lookout.h), which keeps the capability to do so
+ * whatever the modes above it are. on: limit its system calls. */
+void sandbox_enter_lookout(bool on);
+
 /* Does all this for the process that opens files (opener.h), which keeps the capabilities to read and write files
  * whatever their modes. It may open any file, but start no process or thread. on: limit its system calls. */
 void sandbox_enter_opener(bool on);

@@ -57,6 +57,7 @@ struct site_context {
 	int64_t now_ms;                      /* of the monotonic clock, see site_context_turn() */
 	unsigned changes;                    /* sites_changes() at the last site_context_tidy() */
 	const char *directory;               /* the path of the root outside of any chroot(2) */
+	bool closed;                         /* the directory is missing: everything is answered with 503 */
 	bool leaving;                        /* the server is about to end, without a successor */
 };
 

@@ -114,6 +114,13 @@ static bool transfer_fails(int call, int fd, size_t *length, bool *is_short) {
 	return false;
 }
 
+/* The first child of the process is the server. */
+static unsigned forks;
+static void before_fork(void) { forks++; }
+static void in_child(void) {
+	if (forks == 1) server = getpid();
+}
+
 __attribute__((constructor)) static void begin(void) {
 	const char *path = getenv("FAULTS");
 	int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0) : -1;
@@ -122,7 +129,7 @@ __attribute__((constructor)) static void begin(void) {
 	syscall(SYS_close, fd);
 	if (s == MAP_FAILED) abort();
 	for (int i = 0; i < CALLS_COUNT; i++) strncpy(s->name[i], names[i], NAME_MAX_LENGTH - 1);
-	server = getpid();
+	if (pthread_atfork(before_fork, NULL, in_child) != 0) abort();
 	started = true;
 	shared = s;
 }

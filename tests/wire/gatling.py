@@ -265,6 +265,16 @@ def only_child(pid):
     return child
 
 
+def servers_of(keeper):
+    """Returns the servers of a keeper, which lead process groups; the last one serves, those before
+    finish their connections."""
+    return [child for child in children(keeper) if os.getpgid(child) == child]
+
+
+def server_of(keeper):
+    return servers_of(keeper)[-1]
+
+
 def unprivileged():
     """Returns options for subprocess that leave root, since as root the server would chroot, and
     leaks would not be searched."""
@@ -304,7 +314,8 @@ class Server:
         self.hosts = next((said for said in self.errors if said.startswith("gatling: hosts:")), None)
         for said in filter(None, (self.sandbox, self.hosts)):  # workers may have written lines since
             self.errors.remove(said)
-        self.pid = only_child(self.process.pid) if tracer else self.process.pid
+        self.keeper = only_child(self.process.pid) if tracer else self.process.pid
+        self.pid = server_of(self.keeper)
         self.plain_port, self.tls_port = (
             int(found.group(1)) if (found := re.search(rf"{scheme}://\S+:(\d+)/", self.banner)) else None
             for scheme in ("http", "https")
@@ -332,14 +343,16 @@ class Server:
             return connection.get(path, *fields, **options)
 
     def signal(self, number=signal.SIGTERM):
-        """Sends a signal to the server. Its tracer gets none: it would keep it for itself, or the
-        server's, too."""
+        """Sends a signal to the keeper, or to the server one that the keeper cannot pass on. A
+        tracer gets none: it would keep it for itself, or the server's, too."""
         if self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):  # the tracer is about to end, too
-                os.kill(self.pid, number)
+                os.kill(self.pid if number in (signal.SIGSTOP, signal.SIGCONT) else self.keeper, number)
 
     def kill(self):
-        self.signal(signal.SIGKILL)
+        with contextlib.suppress(OSError):  # they are about to end, too
+            for process in (*servers_of(self.keeper), self.keeper) if self.process.poll() is None else ():
+                os.kill(process, signal.SIGKILL)
         self.process.wait()
         for thread in self.threads:
             thread.join()

@@ -746,7 +746,7 @@ def manager(place):
 def test_the_service_manager_hears_of_start_reload_and_end(build, root, manager):
     with Server(build, root, launcher=("env", f"NOTIFY_SOCKET={manager.getsockname()}")) as server:
         said = manager.recv(4096).decode().split("\n")
-        assert said[:2] == ["READY=1", f"MAINPID={server.pid}"] and said[2].startswith(f"STATUS=serving {root.path} on http://127.0.0.1:{server.port}/")
+        assert said[:2] == ["READY=1", f"MAINPID={server.keeper}"] and said[2].startswith(f"STATUS=serving {root.path} on http://127.0.0.1:{server.port}/")
         server.signal(signal.SIGHUP)
         assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", manager.recv(4096).decode())
         assert manager.recv(4096) == b"READY=1"
@@ -776,7 +776,7 @@ def test_the_service_manager_hears_of_the_new_main_process_and_of_no_end(build, 
         assert manager.recv(4096).startswith(b"READY=1")
         with take_over(build, old, launcher=notify) as new:
             old.wait()
-            assert f"MAINPID={new.pid}" in manager.recv(4096).decode()
+            assert f"MAINPID={new.keeper}" in manager.recv(4096).decode()
             new.stop()
             assert manager.recv(4096) == b"STOPPING=1"
 

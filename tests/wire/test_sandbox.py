@@ -146,6 +146,15 @@ def test_an_intruder_in_the_opener_can_open_files_and_no_more(build, open_root, 
     log.remove()
 
 
+@root_only
+@pytest.mark.parametrize("flags", [AS_NOBODY, ()], ids=["nobody", "root"])
+def test_an_intruder_in_what_looks_up_the_directory_can_do_nothing(build, open_root, intruder, monkeypatch, flags):
+    monkeypatch.setenv("INTRUDER_ALL", "1")
+    said = attempts(build, open_root, intruder, monkeypatch, *flags, "--no-https", as_root=True, process="lookout")  # without an opener
+    assert "socket" in said and allowed(said) <= (SANITIZERS if sanitized(build) else set())
+    assert unchanged(open_root)
+
+
 def statuses(pid):
     return [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
 

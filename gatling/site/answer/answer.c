@@ -96,7 +96,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	/* other methods, and WebSocket, are for upstreams; "OPTIONS *" is about this server (RFC 9110, section 9.3.7) */
 	const bool serves = q->method <= METHOD_HEAD && !q->websocket,
 			   passes = c->options->upstreams.count && !serves && !slice_equal(q->path, SLICE("*"));
-	response_status(r, serves || passes ? 200 : refusal_of(q->method));
+	response_status(r, c->closed ? 503 : serves || passes ? 200 : refusal_of(q->method));
 	if (r->status >= 400) return;
 
 	struct slice host = q->host.at ? q->host : arrival->host;

@@ -10,7 +10,7 @@ bool health_path_answer(const struct site_context *c, const struct request *q, s
 	const struct slice asked = slice_of(c->options->health + 1); /* without its slash, as decoded paths are */
 	if (path_decode(q->path, path, &length) || !slice_equal((struct slice){.at = path, .length = length}, asked))
 		return false;
-	response_status(r, c->leaving ? 503 : 200);
+	response_status(r, c->leaving || c->closed ? 503 : 200);
 	r->lines = SLICE("Cache-Control: no-store\r\n");
 	return true;
 }
