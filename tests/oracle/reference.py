@@ -554,5 +554,5 @@ def decide(world, request):
     if served:
         return outcomes
     passed = {outcome for outcome in outcomes if outcome[0] in ("passed", "script")}
-    allowed = {outcome for outcome in outcomes if outcome[0] == "realm" or outcome[1:2] in ((401,), (403,), (404,), (500,), (503,))}
+    allowed = {outcome for outcome in outcomes if outcome[0] == "realm" or outcome[1:2] in ((403,), (404,), (503,))}
     return passed | (allowed | refused if outcomes - passed else set())

@@ -151,7 +151,8 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	if (!d.site->redirects || !answer_by_rule(&d, true)) answer_path(&d);
 	if (d.guarded && r->status >= 300 && r->status < 400 && r->location.length)
 		r->lines = SLICE("Cache-Control: private, no-cache\r\n"); /* caches would store it for all */
-	if (serves || d.passed || !r->status || r->status == 401 || r->status >= 429) return;
+	const bool refused = !d.ruled && (r->status == 401 || r->status >= 429);
+	if (serves || d.passed || !r->status || refused) return;
 	response_drop(r);
 	answer_method(&d, true);
 }

@@ -98,8 +98,10 @@ static void answer_rule(struct decision *d, const struct redirect *rule, bool th
 	d->lookup.error = rule->status >= 400;
 	d->lookup.stands_in = !there || d->lookup.error;
 	const int error = rewrite(d, rule->target) ? answer_rewritten(d, rule->status) : ENOENT;
-	if (error && decision_admitted_without_file(d))
-		answer_error(d, rule->status == 200 ? response_status_of(error) : rule->status);
+	d->ruled = !error && d->response->representation && d->response->status == rule->status;
+	if (!error || !decision_admitted_without_file(d)) return;
+	answer_error(d, rule->status == 200 ? response_status_of(error) : rule->status);
+	d->ruled = rule->status != 200;
 }
 
 /* For struct redirect_request: find_file() and reach(). */

@@ -21,6 +21,7 @@ struct decision {
 	bool guarded;  /* somebody else might not be admitted: caches must not store it for all */
 	bool unlisted; /* the directory is not listed */
 	bool passed;   /* a rule passes it on, whatever its method */
+	bool ruled;    /* the status is that of a rule */
 	/* path points to PATH_ROOM bytes behind a slash. They contain the site's prefix, then (from local on) the decoded
 	 * path of the request, of that length, and then perhaps the name of an index; NUL-terminated. */
 	char *path, *local;
