@@ -339,7 +339,8 @@ int listen_status(const struct options *o, struct sockets *sockets) {
 	struct socket_address a = {0};
 	if (sockets->status && !o->take_over) return 0; /* a service manager has opened it */
 	if (o->status && !status_address(o->status, &address, &a.length))
-		return notice_cannot("show the status on", o->status, "it takes unix:PATH, PORT or ADDRESS:PORT, with a port from 1 to 65535");
+		return notice_cannot("show the status on", o->status,
+							 "it takes unix:PATH, PORT or ADDRESS:PORT, with a port from 1 to 65535");
 	if (o->status) memcpy(&a.to, &address, a.length);
 	if (sockets->status && o->status && is_at(sockets->status, &a)) return 0;
 	if (sockets->status) close(sockets->status);
