@@ -66,8 +66,8 @@ def test_the_combined_format_is_exactly_that(build, files):
         c.send(b"BAD\r\n\r\n").rest()
         assert [COMBINED.fullmatch(line).groups() for line in logged(server, 3)] == [
             ("GET /small.bin HTTP/1.1", "200", "1024", "http://x/?y", "me/1.0 (it)"),
-            ("GET /none HTTP/1.1", "404", "68", "-", "-"),
-            ("BAD", "400", "72", "-", "-"),
+            ("GET /none HTTP/1.1", "404", "192", "-", "-"),
+            ("BAD", "400", "196", "-", "-"),
         ]
 
 
@@ -86,8 +86,8 @@ def test_an_object_has_all_that_is_known(build, files):
     assert found == [
         {"method": "GET", "target": "/small.bin?q", "protocol": "HTTP/1.1", "host": "a", "status": 200, "bytes": 1024,
          "referer": "http://x/", "user_agent": "me"},
-        {"method": "GET", "target": "/none", "protocol": "HTTP/1.1", "host": "a", "status": 404, "bytes": 68},
-        {"request": "BAD", "status": 400, "bytes": 72},
+        {"method": "GET", "target": "/none", "protocol": "HTTP/1.1", "host": "a", "status": 404, "bytes": 192},
+        {"request": "BAD", "status": 400, "bytes": 196},
     ]  # fmt: skip
 
 
