@@ -114,9 +114,11 @@ static int start(struct worker *w) {
 	w->context.site.directory = w->directory;
 	if (w->directory[1] && docroot_is_chroot(&w->context.site.docroot)) w->context.site.docroot.outside = w->directory;
 	basic_auth_set_root(w->context.site.auth, w->directory, w->options->root);
-	for (unsigned i = 0; i < w->acceptor.listeners; i++)
+	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
+		w->context.site.https |= w->acceptor.listener[i].secure;
 		if (w->acceptor.listener[i].secure && (w->options->https_redirect || w->options->acme.on))
 			w->context.site.https_port = w->acceptor.listener[i].port;
+	}
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (io_fd(w->context.loop, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
 	if (io_fd(w->context.loop, w->control.fd, &w->control) == -1) return -1;

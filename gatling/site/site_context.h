@@ -51,6 +51,7 @@ struct site_context {
 	struct question *questions; /* QUESTIONS */
 	struct basic_auth *auth;
 	struct listing_cache *listings;
+	bool https;                          /* the server has a port for it */
 	unsigned https_port;                 /* to which requests to the plain ports are redirected; 0: they are not */
 	const struct certificates *covered;  /* only hosts with these certificates are redirected; NULL: all */
 	const struct challenges *challenges; /* ACME challenges that are answered from memory; NULL: none */

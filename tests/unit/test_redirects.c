@@ -25,7 +25,7 @@ static struct redirect_rules *redirects_of(const char *text) {
 static const char *redirect(const struct redirect_rules *rules, const char *host, const char *url, bool forced_only) {
 	static char out[REDIRECT_TARGET_MAX + 16], buffer[REDIRECT_TARGET_MAX];
 	const char *question = strchr(url, '?');
-	struct redirect_request request = {.path = slice_of(url)};
+	struct redirect_request request = {.path = slice_of(url), .any_scheme = true};
 	struct redirect result;
 	if (host) request.host = slice_of(host);
 	if (question) {
@@ -279,6 +279,40 @@ static void the_scheme_of_a_pattern_counts(void **state) {
 		if (!slice_equal(got, slice_of(cases[i].wanted))) fail_msg("case %zu: '%.*s'", i, (int)got.length, got.at);
 	}
 	redirect_rules_free(rules);
+}
+
+/* Returns the status of the redirect of a request for https://h.test/a, or http://, or either; or 0. */
+static int status_of(const char *text, bool secure, bool any_scheme) {
+	char buffer[REDIRECT_TARGET_MAX];
+	struct redirect result;
+	struct redirect_rules *rules = redirects_of(text);
+	const struct redirect_request request = {
+		.host = SLICE("h.test"), .path = SLICE("/a"), .secure = secure, .any_scheme = any_scheme};
+	const bool found = redirect_rules_match(rules, &request, true, buffer, &result);
+	redirect_rules_free(rules);
+	return found ? result.status : 0;
+}
+
+static void a_redirect_to_the_other_scheme_is_none_to_itself(void **state) {
+	(void)state;
+	static const struct {
+		const char *text;
+		int http, https, any;
+	} cases[] = {
+		{"http://h.test/* https://h.test/:splat 301!", 301, 0, 301},
+		{"/* https://h.test/:splat 301!", 301, 0, 0},
+		{"/* http://h.test/:splat 301!", 0, 301, 0},
+		{"https://h.test/* https://h.test/:splat 301!", 0, 0, 0},
+		{"https://h.test/* https://www.h.test/:splat 301!", 0, 301, 301},
+		{"http://h.test/* http://h.test/:splat 301!", 0, 0, 0},
+		{"/* /:splat 301!", 0, 0, 0},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const int http = status_of(cases[i].text, false, false), https = status_of(cases[i].text, true, false),
+				  any = status_of(cases[i].text, false, true);
+		if (http != cases[i].http || https != cases[i].https || any != cases[i].any)
+			fail_msg("'%s': %d %d %d", cases[i].text, http, https, any);
+	}
 }
 
 static void it_is_known_whether_a_rule_may_come_before_a_file(void **state) {
@@ -678,6 +712,8 @@ static void redirects_that_lead_in_a_circle_are_told(void **state) {
 		{"/t /t/\n/t/ /t\n", 2},
 		{"/a /b?x=1#y\n/b /%61\n", 2},
 		{"http://a.com/x http://b.com/x\nhttp://b.com/x http://a.com/x\n", 2},
+		{"https://a.com/x https://b.com/x\nhttps://b.com/x https://a.com/x\n", 2},
+		{"http://a.com/x https://a.com/x\nhttps://a.com/x http://a.com/x\n", 2},
 		{"http://a.com/x https://b.com/x\nhttp://b.com/x https://a.com/x\n", 0},
 		{"http://a.com/x /y\nhttp://a.com/y /x\n", 2},
 		{"http://a.com/x https://b.com/x\nhttp://b.com/x https://c.com/x\n", 0},
@@ -861,6 +897,7 @@ int main(void) {
 		cmocka_unit_test(any_status_of_an_error_page_may_be_sent),
 		cmocka_unit_test(conditions_are_met_or_the_rule_is_skipped),
 		cmocka_unit_test(the_scheme_of_a_pattern_counts),
+		cmocka_unit_test(a_redirect_to_the_other_scheme_is_none_to_itself),
 		cmocka_unit_test(it_is_known_whether_a_rule_may_come_before_a_file),
 		cmocka_unit_test(a_query_is_passed_on_if_the_target_has_none),
 		cmocka_unit_test(what_is_filled_in_cannot_get_out_of_its_place),

@@ -2,9 +2,54 @@
 
 import pytest
 
-from gatling import Root, Server
+from gatling import Connection, Root, Server, certificate, trusting
 
 pytestmark = pytest.mark.decided
+
+
+def ask(server, path, *fields, host="h.test", secure=False):
+    """Returns the status and the target of a redirect, or the content."""
+    port, tls = (server.tls_port, trusting()) if secure else (server.plain_port, None)
+    with Connection(("127.0.0.1", port), tls=tls) as connection:
+        response = connection.get(path, *fields, host=host)
+    return response.status, response["Location"] or response.body
+
+
+@pytest.fixture
+def with_https():
+    cert, key = certificate()
+    return ["--cert", cert, "--key", key, "--tls-port", "0"]
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize("pattern", ["http://h.test/*", "/*"])
+def test_a_redirect_to_https_applies_on_the_plain_port(build, with_https, pattern):
+    root = Root({"page.html": b"page", "_redirects": f"{pattern} https://h.test/:splat 301!\n".encode()})
+    with Server(build, root, *with_https) as server:
+        for path in ("/page.html", "/page", "/missing", "/"):
+            assert ask(server, path) == (301, f"https://h.test{path}")
+        assert ask(server, "/page.html", secure=True) == (200, b"page")
+    root.remove()
+
+
+@pytest.mark.clear
+def test_a_pattern_with_https_is_for_https(build, with_https):
+    root = Root({"page.html": b"page", "_redirects": b"https://www.h.test/* https://h.test/:splat 301!\n"})
+    with Server(build, root, *with_https) as server:
+        assert ask(server, "/page.html", host="www.h.test") == (200, b"page")
+        assert ask(server, "/page.html", host="www.h.test", secure=True) == (301, "https://h.test/page.html")
+    with Server(build, root) as server:  # perhaps behind a proxy that has HTTPS
+        assert ask(server, "/page.html", host="www.h.test") == (301, "https://h.test/page.html")
+    root.remove()
+
+
+@pytest.mark.clear
+def test_without_https_the_page_is_not_sent_by_a_rule_for_http(build):
+    root = Root({"page.html": b"page", "_redirects": b"http://h.test/* https://h.test/:splat 301!\n"})
+    with Server(build, root) as server:
+        assert ask(server, "/page.html") == (301, "https://h.test/page.html")
+        assert ask(server, "/page.html", host="other.test") == (200, b"page")
+    root.remove()
 
 
 def test_the_status_of_a_rule_is_not_that_of_other_methods(build):

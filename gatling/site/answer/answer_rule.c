@@ -136,6 +136,10 @@ static struct slice language_of(const struct request *q) {
 	return slice_trim(slice_first(first, slice_until(first, ';')));
 }
 
+static bool is_secure(const struct decision *d) {
+	return d->arrival->secure || forwarded_over_https(d->arrival->forwarding, d->request);
+}
+
 /* Finds the first rule that applies to the path, and writes its target to decision_location(). */
 static bool find_rule(struct decision *d, bool there, struct redirect *rule) {
 	static const struct slice vary[] = {[0] = SLICE(""),
@@ -146,8 +150,8 @@ static bool find_rule(struct decision *d, bool there, struct redirect *rule) {
 	const struct redirect_request request = {.host = d->host,
 											 .path = decision_slashed_path(d),
 											 .query = d->request->query,
-											 .secure = d->arrival->secure ||
-													   forwarded_over_https(d->arrival->forwarding, d->request),
+											 .secure = is_secure(d),
+											 .any_scheme = !d->context->https && !d->arrival->forwarding,
 											 .language = language_of(d->request),
 											 .has_cookie = has_cookie,
 											 .find_file = find_file,

@@ -34,7 +34,7 @@ static int successor(struct redirect_rules *r, const struct redirect_rule *from)
 	bool there = next.host.at == here.host.at && r->report->there && r->report->there(r->report, next.path);
 	for (unsigned i = 0; i < r->rules && r->work <= CIRCLES_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
-		if (!pattern_may_match(&rule->pattern, &subject) || !redirect_rule_has_scheme(rule, next.secure)) continue;
+		if (!pattern_may_match(&rule->pattern, &subject) || !redirect_rule_has_scheme(rule, &next)) continue;
 		subject.work = 0;
 		const bool matches = pattern_match_parts(&rule->pattern, &subject, &match.captures);
 		r->work += subject.work;

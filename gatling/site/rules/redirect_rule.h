@@ -69,9 +69,7 @@ bool redirect_follow(struct slice target, const struct redirect_request *request
 					 struct redirect_request *next);
 
 /* Returns whether the rule is for the scheme of a request. */
-static inline bool redirect_rule_has_scheme(const struct redirect_rule *rule, bool secure) {
-	return rule->scheme != (secure ? SCHEME_HTTP : SCHEME_HTTPS);
-}
+bool redirect_rule_has_scheme(const struct redirect_rule *rule, const struct redirect_request *request);
 
 /* Writes the target of the rule that has matched to the buffer (REDIRECT_TARGET_MAX bytes). Returns whether it leads to
  * another place than the request. */

@@ -103,6 +103,10 @@ static size_t find_value(const void *context, struct slice text, struct slice *v
 	return length;
 }
 
+bool redirect_rule_has_scheme(const struct redirect_rule *rule, const struct redirect_request *request) {
+	return request->any_scheme || rule->scheme != (request->secure ? SCHEME_HTTP : SCHEME_HTTPS);
+}
+
 bool redirect_follow(struct slice target, const struct redirect_request *request, char *decoded,
 					 struct redirect_request *next) {
 	struct redirect_target to = redirect_target_split(target);
@@ -111,6 +115,7 @@ bool redirect_follow(struct slice target, const struct redirect_request *request
 	decoded[0] = '/';
 	next->host = to.authority.at ? to.authority : request->host;
 	next->secure = to.scheme.length ? slice_starts_nocase(to.scheme, SLICE("https")) : request->secure;
+	next->any_scheme = request->any_scheme && !to.scheme.length;
 	next->path = (struct slice){.at = decoded, .length = 1 + length};
 	next->query = to.query;
 	return true;
@@ -136,10 +141,11 @@ static bool leads_to_itself(const struct redirect_match *match, const struct red
 							struct slice target) {
 	char decoded[1 + REDIRECT_TARGET_MAX];
 	struct slice values[REDIRECT_PARAMETERS_MAX];
-	struct redirect_request next;
-	return redirect_rule_redirects(match->rule) && redirect_follow(target, request, decoded, &next) &&
-		   slice_equal(next.path, request->path) &&
-		   (match->rule->scheme == SCHEME_ANY || next.secure == request->secure) &&
+	struct redirect_request here = *request, next;
+	const bool known = !request->any_scheme || match->rule->scheme != SCHEME_ANY;
+	if (request->any_scheme) here.secure = match->rule->scheme == SCHEME_HTTPS;
+	return redirect_rule_redirects(match->rule) && redirect_follow(target, &here, decoded, &next) &&
+		   slice_equal(next.path, request->path) && (!known || next.secure == here.secure) &&
 		   (next.host.at == request->host.at || redirect_target_same_host(next.host, request->host)) &&
 		   match_parameters(match->rule, next.query, values);
 }
@@ -245,7 +251,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	for (; i < rules && subject.work <= REQUEST_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (!rule->scripts && !pattern_may_match(&rule->pattern, &subject)) continue;
-		if (!redirect_rule_has_scheme(rule, request->secure)) continue;
+		if (!redirect_rule_has_scheme(rule, request)) continue;
 		match.rule = rule;
 		result->script = 0;
 		if (rule->scripts && !find_script(r, rule, request, reach, &subject.work, &result->script)) break;

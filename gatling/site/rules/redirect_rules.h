@@ -50,6 +50,7 @@ struct redirect_request {
 	struct slice path;     /* decoded as path_decode() does, with a '/' in front */
 	struct slice query;    /* with its '?', or absent */
 	bool secure;           /* over https */
+	bool any_scheme;       /* it is unknown whether it came over https: it has the scheme of any rule */
 	struct slice language; /* that the client prefers (Accept-Language), or empty */
 	/* Returns whether the request has a cookie of that name. NULL: it has none. */
 	bool (*has_cookie)(const void *context, struct slice name);
