@@ -484,10 +484,10 @@ class Decision:
         refused = self.refusals(self.path) if rule.forced else set()
         return ({("redirect", rule.status, target)} if rule.redirects else self.rewritten(rule, target)) | refused
 
-    def precedes(self, rule):
-        """Returns whether a rule comes before files."""
+    def comes_first(self, rule):
+        """Returns whether a rule comes before those above it, since it runs what is there."""
         refused = rule.scheme == "fcgi" and not self.world.upstream
-        return rule.forced or rule.scripts or refused or runs(rule, self.path)
+        return rule.scripts or refused or runs(rule, self.path)
 
     def index_script(self):
         """Returns the outcomes of a rule that runs the index.php of the requested directory, or None."""
@@ -496,10 +496,19 @@ class Decision:
             return None
         script = Decision(self.world, self.request, self.site, path, self.query)
         file = script.file(path)
-        for rule in self.rules:
-            if (outcomes := script.applies(rule, file)) is not None:  # only one for the scripts of the site counts
-                return outcomes if rule.scripts or script.precedes(rule) and outcomes & REFUSED_RULE else None
-        return None
+        rule, outcomes = script.before_files(script.applying(file))
+        return outcomes if rule and (rule.scripts or outcomes & REFUSED_RULE) else None  # only one for the scripts of the site counts
+
+    def applying(self, file):
+        """Returns the rules that apply, with their outcomes."""
+        return [(rule, outcomes) for rule in self.rules if (outcomes := self.applies(rule, file)) is not None]
+
+    def before_files(self, found):
+        """Returns the rule, of those that apply, that comes before a file, with its outcomes; or None twice."""
+        for number, (rule, outcomes) in enumerate(found):
+            if self.comes_first(rule) or (number == 0 and rule.forced):
+                return rule, outcomes
+        return None, None
 
     def outcomes(self):
         refused = refusals(self.world, self.request, realms(self.world, self.site, self.site, nearest=False))
@@ -508,19 +517,24 @@ class Decision:
         if refused:
             return refused
         file = self.file(self.path)
-        for rule in self.rules:
-            if (outcomes := self.applies(rule, file)) is None:
-                continue
-            if file or self.precedes(rule):
-                return outcomes if self.precedes(rule) else file
-            if self.path and not self.path.endswith("/") and is_directory(look(self.world, self.site + self.path)):
-                inside = Decision(self.world, self.request, self.site, self.path + "/", self.query)
-                refused = self.refusals(inside.path)
-                if refused or inside.index_script() is not None:
-                    return refused | self.nothing()
-            script = self.index_script()
-            return outcomes if script is None else script
-        return file or self.index_script() or self.nothing()
+        found = self.applying(file)
+        rule, outcomes = self.before_files(found)
+        if rule:
+            return outcomes
+        if found:
+            outcomes = found[0][1]
+            return file or self.directory_first() or next((found for found in [self.index_script()] if found is not None), outcomes)
+        return file or self.directory_first() or self.index_script() or self.nothing()
+
+    def directory_first(self):
+        """Returns the outcomes of a directory without a slash at its end, whose index must not be looked at, or is a
+        script; else none."""
+        named = self.path and not self.path.endswith("/") and is_directory(look(self.world, self.site + self.path))
+        if not named or not self.rules:
+            return set()
+        refused = self.refusals(self.path + "/")
+        script = Decision(self.world, self.request, self.site, self.path + "/", self.query).index_script()
+        return refused | self.nothing() if refused or script is not None else set()
 
     def pages(self, outcomes):
         """Returns the pages that may be sent with errors."""

@@ -1,6 +1,7 @@
 /* test_redirects.c - the file _redirects. */
 #include "gatling/site/rules/redirect_rules.h"
 
+#include <errno.h>
 #include <time.h>
 
 #include "tests/unit/check.h"
@@ -476,6 +477,36 @@ static void a_redirect_goes_without_a_query_that_does_not_fit(void **state) {
 	redirect_rules_free(rules);
 }
 
+static int is_script(const void *context, struct slice path) {
+	(void)context;
+	return slice_equal(path, SLICE("/x.php")) ? 0 : ENOENT;
+}
+
+/* They would be sent otherwise, or refused where they are meant to run. */
+static void scripts_run_though_a_rule_above_leaves_the_path_to_a_file(void **state) {
+	(void)state;
+	static const char *const cases[] = {"/* /index.html 200\n/*.php fcgi://127.0.0.1\n",
+										"/* /index.html 200\n/* fcgi://127.0.0.1/index.php\n",
+										"/* /index.html 200\n/*.php fcgi://127.0.0.1:wrong\n"};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char buffer[REDIRECT_TARGET_MAX];
+		struct told told = nothing_told;
+		struct upstreams_allowed allowed = {.count = 0};
+		struct redirect result;
+		const struct redirect_request php = {.path = SLICE("/x.php"), .find_file = is_script},
+									  page = {.path = SLICE("/x.html"), .find_file = is_script};
+		assert_true(upstreams_allow(&allowed, "127.0.0.1"));
+		told.report.upstreams = &allowed;
+		struct redirect_rules *rules = redirect_rules_parse(slice_of(cases[i]), &told.report);
+		assert_non_null(rules);
+		redirect_rules_permit(rules, true);
+		assert_true(redirect_rules_match(rules, &php, true, buffer, &result));
+		assert_true(i == 2 ? result.refused : result.upstream != NULL);
+		assert_false(redirect_rules_match(rules, &page, true, buffer, &result));
+		redirect_rules_free(rules);
+	}
+}
+
 static void a_forced_rule_whose_target_does_not_fit_refuses(void **state) {
 	(void)state;
 	struct redirect_rules *rules = redirects_of("/a/* /longer/:splat 200!\n/* /y 200");
@@ -907,6 +938,7 @@ int main(void) {
 		cmocka_unit_test(a_redirect_that_has_led_there_does_not_lead_on),
 		cmocka_unit_test(a_target_that_does_not_fit_is_passed_over),
 		cmocka_unit_test(a_redirect_goes_without_a_query_that_does_not_fit),
+		cmocka_unit_test(scripts_run_though_a_rule_above_leaves_the_path_to_a_file),
 		cmocka_unit_test(a_forced_rule_whose_target_does_not_fit_refuses),
 		cmocka_unit_test(of_redirects_what_is_wrong_is_left_out_and_the_rest_stays),
 		cmocka_unit_test(redirect_lines_end_as_those_of_headers_do),

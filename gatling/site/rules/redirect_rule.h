@@ -31,6 +31,7 @@ struct redirect_rule {
 	bool forced, conditional;
 	bool keeps_path;                  /* it leads to the path of the request */
 	bool own_path, scripts, refused;  /* see struct redirect; scripts: for scripts of the site */
+	bool refuses_program;             /* it is refused, and would have run scripts */
 	struct slice extension;           /* of the scripts that the target leads to (FastCGI), with its '.'; or absent */
 	struct upstream_target *upstream; /* NULL: requests are not passed on */
 	int next;                         /* the rule that it leads to, as far as that is known: redirect_closes_circle() */

@@ -236,6 +236,12 @@ static size_t filling_work(const struct redirect_rule *rule, const struct redire
 	return (REDIRECT_WORK_FILLING + WORK_PARAMETER * rule->parameters) * length;
 }
 
+/* Returns whether a rule applies to the path even if one above leaves it to a file: it runs what is there, or refuses
+ * to. */
+static bool is_first(const struct redirect_rule *rule, struct slice path) {
+	return rule->scripts || rule->refuses_program || is_source(rule, path);
+}
+
 bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_request *request, bool there,
 						  char *buffer, struct redirect *result) {
 	struct pattern_subject subject;
@@ -247,9 +253,11 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	const bool deep = r->programs && request->reach;
 	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
+	bool left = false; /* to a file */
 	unsigned i = 0;
 	for (; i < rules && subject.work <= REQUEST_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
+		if (left && !is_first(rule, request->path)) continue;
 		if (!rule->scripts && !pattern_may_match(&rule->pattern, &subject)) continue;
 		if (!redirect_rule_has_scheme(rule, request)) continue;
 		match.rule = rule;
@@ -266,7 +274,8 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		const enum redirect_filled filled = fill_in(&match, request, buffer, &result->target);
 		if (filled == REDIRECT_MISFIT && rule->forced) break;
 		if (filled != REDIRECT_FILLED || leads_to_itself(&match, request, result->target)) continue;
-		if (there && !rule->forced && !is_source(rule, request->path)) return false; /* the file comes first */
+		left = there && !rule->forced && !is_source(rule, request->path); /* the file comes first */
+		if (left) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
 		result->upstream = r->may_pass ? rule->upstream : NULL;
@@ -372,6 +381,7 @@ static bool refuse(struct redirect_rule *rule) {
 	upstream_target_release(rule->upstream);
 	rule->upstream = NULL;
 	rule->refused = rule->forced = true;
+	rule->refuses_program = is_program(rule->to);
 	rule->status = 503;
 	rule->parameters = 0;
 	rule->target = (struct redirect_target){.path = SLICE("/")};
