@@ -492,6 +492,8 @@ class Decision:
     def index_script(self):
         """Returns the outcomes of a rule that runs the index.php of the requested directory, or None."""
         path = self.path + "index.php"
+        if not any(rule.scheme == "fcgi" for rule in self.rules):
+            return None
         if (self.path and not self.path.endswith("/")) or not is_file(look(self.world, self.site + path)):
             return None
         script = Decision(self.world, self.request, self.site, path, self.query)
