@@ -91,6 +91,7 @@ int precondition_status(const struct request *r, const struct validators *v) {
 bool precondition_range(const struct request *r, const struct validators *v) {
 	if (!request_has(r, FIELD_IF_RANGE)) return true;
 	struct slice field = only_field(r, FIELD_IF_RANGE);
+	if (!field.at) return false;
 	return (v->etag.at && slice_equal(field, v->etag)) || is_exact_date(field, v);
 }
 
