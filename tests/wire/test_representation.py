@@ -446,7 +446,7 @@ def test_a_file_that_was_replaced_by_an_older_one_of_the_same_size_is_sent(build
 
 
 def threads(server):
-    return len(os.listdir(f"/proc/{server.process.pid}/task"))
+    return len(os.listdir(f"/proc/{server.pid}/task"))
 
 
 @pytest.mark.clear
