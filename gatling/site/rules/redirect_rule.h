@@ -8,6 +8,7 @@
 struct parameter;        /* parameters.h */
 struct redirect_request; /* redirect_rules.h */
 struct rules_report;     /* rules.h */
+struct rules_error;      /* rules.h */
 struct upstream_target;  /* upstream/upstream_address.h */
 
 enum scheme { SCHEME_ANY, SCHEME_HTTP, SCHEME_HTTPS };
@@ -31,7 +32,6 @@ struct redirect_rule {
 	bool forced, conditional;
 	bool keeps_path;                  /* it leads to the path of the request */
 	bool own_path, scripts, refused;  /* see struct redirect; scripts: for scripts of the site */
-	bool refuses_program;             /* it is refused, and would have run scripts */
 	struct slice extension;           /* of the scripts that the target leads to (FastCGI), with its '.'; or absent */
 	struct upstream_target *upstream; /* NULL: requests are not passed on */
 	int next;                         /* the rule that it leads to, as far as that is known: redirect_closes_circle() */
@@ -60,6 +60,11 @@ struct redirect_match {
 	struct slice parameter[REDIRECT_PARAMETERS_MAX];
 };
 
+/* Returns whether a rule denies access to a file where it applies. */
+static inline bool redirect_rule_denies(const struct redirect_rule *rule) {
+	return rule->forced && rule->status >= 400;
+}
+
 static inline bool redirect_rule_redirects(const struct redirect_rule *rule) { return rule->status / 100 == 3; }
 
 /* --- redirect_rules.c --- */
@@ -76,6 +81,22 @@ bool redirect_rule_has_scheme(const struct redirect_rule *rule, const struct red
  * another place than the request. */
 bool redirect_leads_on(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
 					   struct slice *target);
+
+/* Returns the index of a name: pattern_capture(), or PATTERN_TOKENS_MAX plus the index of a parameter, or -1 if the
+ * rule has no such name. */
+int redirect_find_name(const struct redirect_rule *rule, struct slice name);
+
+/* Takes the text before the next name, and the name, off the front of a target. Returns the text. *name: its index, or
+ * -1 at the end. */
+struct slice redirect_next_name(const struct redirect_rule *rule, struct slice *text, int *name);
+
+/* Returns the start of the target's path that no client chooses. */
+struct slice redirect_fixed_start(const struct redirect_rule *rule);
+
+/* --- redirect_hidden.c --- */
+
+/* Reports the last rule if it can never apply: a rule above it, or a file, always comes first. */
+void redirect_report_hidden(struct redirect_rules *rules, struct rules_error *error);
 
 /* --- redirect_circles.c --- */
 

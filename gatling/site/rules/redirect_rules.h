@@ -106,7 +106,8 @@ bool redirect_rules_forced(const struct redirect_rules *rules);
 
 /* Returns whether a rule applies, which is the first one in the file, and fills in *result. there: there may be a file,
  * which comes before a rule without '!': then this returns whether the rule comes before the file. But a rule that runs
- * or refuses the scripts there comes before those above it that would leave the path to the file. Skips a rule whose
+ * what is there, or one with '!' and a status from 400 on, comes before those above it that would leave the path to the
+ * file. Skips a rule whose
  * target would have no valid host, does not fit into the buffer (REDIRECT_TARGET_MAX bytes), or would be a path with a
  * segment "." or "..". But the result is `refused` if the target of a forced rule does not fit, since that may protect
  * a file, or if comparing a long path or query with all rules would take too long, or if it is unknown whether a file
