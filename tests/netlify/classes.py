@@ -115,6 +115,12 @@ def _(difference):
     return any(ends(rule) and rule.may_match(difference.probe.path) and (not match.get("to") or match["from"] == rule.path) for rule in difference.site.rules)
 
 
+@allowed("hidden", "A rule with ! and a status from 400 on hides files also below a rule that leaves its paths to them, where Netlify sends them.")
+def _(difference):
+    hiding = [rule for rule in difference.site.rules if rule.forced and rule.status >= 400 and rule.may_match(difference.probe.path)]
+    return difference.expected[0] in ("file", "none") and any(rule.status == difference.got[1] for rule in hiding)
+
+
 @allowed("refused", "A wrong rule with a !, other than a redirect, refuses its paths, since it may hide files; Netlify ignores it.")
 def _(difference):
     wrong = [rule for rule in difference.site.rules if rule.forced and not rule.redirects and (not rule.to or rule.to.startswith("https:"))]

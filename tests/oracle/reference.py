@@ -485,8 +485,8 @@ class Decision:
         return ({("redirect", rule.status, target)} if rule.redirects else self.rewritten(rule, target)) | refused
 
     def comes_first(self, rule):
-        """Returns whether a rule comes before those above it, since it runs what is there."""
-        refused = rule.scheme == "fcgi" and not self.world.upstream
+        """Returns whether a rule comes before those above it, since it runs what is there, or would have."""
+        refused = rule.passes and not self.world.upstream
         return rule.scripts or refused or runs(rule, self.path)
 
     def index_script(self):
@@ -507,9 +507,12 @@ class Decision:
 
     def before_files(self, found):
         """Returns the rule, of those that apply, that comes before a file, with its outcomes; or None twice."""
+        redirected = False
         for number, (rule, outcomes) in enumerate(found):
-            if self.comes_first(rule) or (number == 0 and rule.forced):
+            denies = rule.forced and rule.status >= 400 and not redirected
+            if denies or self.comes_first(rule) or (number == 0 and rule.forced):
                 return rule, outcomes
+            redirected = redirected or rule.redirects
         return None, None
 
     def outcomes(self):

@@ -174,6 +174,12 @@ static void where_there_is_a_file_the_first_rule_has_to_be_forced(void **state) 
 	assert_string_equal(redirect(rules, NULL, "/app", true), "200! /app/index.html");
 	assert_string_equal(redirect(rules, NULL, "/b", true), "");
 	redirect_rules_free(rules);
+	/* what is meant to hide files does so, wherever it is */
+	rules = redirects_of("/* /index.html 200\n/secret/* /404.html 404!\n");
+	assert_string_equal(redirect(rules, NULL, "/secret/x", true), "404! /404.html");
+	assert_string_equal(redirect(rules, NULL, "/secret/x", false), "200 /index.html");
+	assert_string_equal(redirect(rules, NULL, "/x", true), "");
+	redirect_rules_free(rules);
 }
 
 static void a_placeholder_is_a_whole_segment_and_any_other_colon_itself(void **state) {
