@@ -33,6 +33,8 @@ static void what_programs_write_by_default_is_affordable(void **state) {
 										   "$5$saltsalt$x",
 										   "$6$saltsalt$x",
 										   "$1$saltsalt$x",
+										   "$apr1$saltsalt$x",
+										   "{SHA}x",
 										   "$sha1$24680$saltsalt$x",
 										   "$md5$saltsalt$x",
 										   "$md5,rounds=10000$saltsalt$x",

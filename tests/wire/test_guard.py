@@ -29,6 +29,8 @@ HASHES = {
     "sha512crypt": hashed("$6$rounds=1000$saltsalt"),
     "sha256crypt": hashed("$5$rounds=1000$saltsalt"),
     "md5crypt": hashed("$1$saltsalt"),
+    "apr1": "$apr1$abcdefgh$tPMe7lknrFZeX55XJF00t0",  # openssl passwd -apr1
+    "SHA": "{SHA}0nofEXcSAJSXFLGvmfBIpBb11vQ=",
 }
 GUESSES = 8  # of ten that an address has
 MEDIUM = hashed("$2b$08$abcdefghijklmnopqrstuu")
@@ -334,8 +336,9 @@ def test_each_site_has_its_own(build):
         ("realm\nann:" + HASHES["md5crypt"], 0o000, ": "),
         ("realm\nthis is no user\n", 0o644, ":2: "),
         ("AuthType Basic\nAuthUserFile /etc/users\nRequire valid-user\n", 0o644, ":3: "),
-        ("realm\nann:$apr1$abcdefgh$abcdefghijklmnopqrstuv\n", 0o644, ":2: "),
+        ("realm\nann:$apr1$abcdefghi$abcdefghijklmnopqrstuv\n", 0o644, ":2: "),
         ("realm\nann:{SHA}abcdefghijklmnopqrstuv=\n", 0o644, ":2: "),
+        ("realm\nann:{SSHA}abcdefghijklmnopqrstuvwxyzab=\n", 0o644, ":2: "),
         ("a \x01 realm\nann:x\n", 0o644, ":1: "),
         ("r" * 300 + "\nann:x\n", 0o644, ":1: "),
         ("realm\n" + "u" * 300 + ":x\n", 0o644, ":2: "),
@@ -344,7 +347,7 @@ def test_each_site_has_its_own(build):
         ("realm\n# nobody\n", 0o644, ":2: "),
         *((f"realm\nann:{setting}\n", 0o644, ":2: ") for setting in DEAR),
     ],
-    ids=["empty", "an empty line", "unreadable", "no user", "Apache's", "apr1", "SHA", "control", "long realm", "long name",
+    ids=["empty", "an empty line", "unreadable", "no user", "Apache's", "apr1", "SHA", "SSHA", "control", "long realm", "long name",
          "no realm", "no hash", "no users", *DEAR],  # fmt: skip
 )
 def test_nobody_gets_in_where_the_file_is_of_no_use(build, text, mode, line):

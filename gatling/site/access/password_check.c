@@ -11,6 +11,7 @@
 #include "gatling/base/platform.h"
 #include "gatling/client/address_table.h"
 #include "gatling/site/access/password_cost.h"
+#include "gatling/site/access/password_hash.h"
 
 enum {
 	DIGEST = 32,
@@ -113,7 +114,7 @@ static void check_password(struct job *job, const atomic_bool *stop) {
 	static pthread_mutex_t memory = PTHREAD_MUTEX_INITIALIZER;
 	const bool alone = password_cost_takes_memory(c->hash);
 	if (alone) pthread_mutex_lock(&memory);
-	const bool done = platform_crypt(c->password, c->hash, hash);
+	const bool done = password_hash(c->password, c->hash, hash);
 	c->undecided = !done && errno == ENOMEM;
 	if (alone) pthread_mutex_unlock(&memory);
 	if (!done) return;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "gatling/base/platform.h"
+#include "gatling/site/access/password_hash.h"
 
 enum {
 	MEASUREMENTS = 3,  /* the shortest counts: others were disturbed */
@@ -111,6 +111,8 @@ static const struct hash_kind {
 			 {"$5$", "$5$rounds=10000$saltsalt", sha, 1, true},
 			 {"$6$", "$6$rounds=10000$saltsalt", sha, 1, true},
 			 {"$1$", "$1$saltsalt", constant, 1, true},
+			 {"$apr1$", "$apr1$saltsalt$", constant, 1, true},
+			 {"{SHA}", "{SHA}", constant, 1, true},
 			 {"$md5", "$md5,rounds=4096$saltsalt$", sun, 1, true},
 			 {"$sha1$", "$sha1$10000$saltsalt$", sha1, 1, true},
 			 {"$3$", "$3$$", constant, 1, false},
@@ -186,7 +188,7 @@ static uint64_t measure(const struct hash_kind *kind) {
 	for (int i = 0; i < MEASUREMENTS; i++) {
 		uint64_t begun, ended;
 		if (!read_cpu(&begun)) return unusable;
-		if (!platform_crypt(password, kind->cheap, out)) return errno == ENOMEM ? 0 : unusable;
+		if (!password_hash(password, kind->cheap, out)) return errno == ENOMEM ? 0 : unusable;
 		if (!read_cpu(&ended)) return unusable;
 		const uint64_t ns = ended - begun + 1;
 		if (ns < least) least = ns;

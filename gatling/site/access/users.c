@@ -4,6 +4,7 @@
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
 #include "gatling/site/access/password_cost.h"
+#include "gatling/site/access/password_hash.h"
 #include "gatling/site/rules/rules.h"
 
 static const char dear[] =
@@ -27,9 +28,10 @@ bool users_is_allow(struct slice line, struct slice *address) {
 }
 
 /* Returns whether a text can be a hash of crypt(3): "$ID$..." or "_...", or the 13 characters of DES; or, as in
- * crypt(5), "*" or "!" for a user who may not log in. */
+ * crypt(5), "*" or "!" for a user who may not log in; or one of those that Apache has besides. */
 static bool is_hash(struct slice text) {
 	static const size_t des = 13;
+	if (slice_starts(text, SLICE("{")) || slice_starts(text, SLICE("$apr1$"))) return password_hash_is_apaches(text);
 	if (text.length && (text.at[0] == '*' || text.at[0] == '!')) return true;
 	return text.length >= des && (text.length == des || text.at[0] == '$' || text.at[0] == '_') &&
 		   !memchr(text.at, ' ', text.length);
@@ -46,10 +48,8 @@ const char *users_check(struct slice line, unsigned *kinds) {
 	if (length == line.length) return "this is not USER:HASH, so access is denied";
 	const struct slice hash = slice_rest(line, length + 1);
 	if (length > AUTH_USER_MAX) return "the name is too long, so access is denied";
-	if (slice_starts(hash, SLICE("{")) || slice_starts(hash, SLICE("$apr1$")))
-		return "this hash is Apache's own, not crypt(3)'s (htpasswd -B makes one), so access is denied";
 	if (!is_hash(hash) || hash.length >= sizeof text)
-		return "this is no hash of crypt(3) (htpasswd -B makes one), so access is denied";
+		return "this is no hash that can be checked (htpasswd -B makes one), so access is denied";
 	*text_copy(text, hash) = '\0';
 	return password_cost(text, PASSWORD_USUAL, kinds) == PASSWORD_DEAR ? dear : NULL;
 }
