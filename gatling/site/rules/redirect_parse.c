@@ -239,7 +239,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 		return rules_fail(error, "the pattern is wrong: %s%s", wrong,
 						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
-	rule.scheme = from.at[0] == '/'                           ? SCHEME_ANY
+	rule.scheme = !from.length || from.at[0] == '/'           ? SCHEME_ANY
 				  : slice_starts_nocase(from, SLICE("https")) ? SCHEME_HTTPS
 															  : SCHEME_HTTP;
 	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
