@@ -50,7 +50,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	if (c->tls) tls_close(c->tls);
 	limits_return_requests(w->limits, &c->peer, c->requests);
 	limits_return_connection(w->limits, conn_peer(c));
-	tls_free(c->tls);
+	tls_release(c->tls);
 	http2_free(c->http2);
 	kept_request_free(c->has_pass ? conn_pass_end(c) : c->waiting);
 	free(c->input);
@@ -146,7 +146,7 @@ static enum conn_state handshake(struct conn *c, struct conn_run *run) {
 		count_one(COUNT_TLS_FAILED);
 		return conn_end(c, true); /* the client may still be sending, and should read the alert */
 	case TLS_CLEAR:
-		tls_free(c->tls);
+		tls_release(c->tls);
 		c->tls = NULL;
 		return conn_http1_refuse_clear(c, run);
 	case TLS_DONE: break;

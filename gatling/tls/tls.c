@@ -415,7 +415,7 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 	return t;
 }
 
-void tls_free(struct tls *t) {
+void tls_release(struct tls *t) {
 	if (!t) return;
 	if (t->worker->owner == t) t->worker->owner = NULL;
 	set_library_memory(t, 0);

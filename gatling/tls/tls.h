@@ -51,7 +51,7 @@ struct tls;
 /* Returns the server's side of TLS on the adopted socket fd, which the caller still owns; or NULL if memory runs
  * out. */
 struct tls *tls_new(struct tls_worker *worker, io_loop *loop, int fd);
-void tls_free(struct tls *tls); /* NULL is allowed */
+void tls_release(struct tls *tls); /* NULL is allowed */
 
 /* Continues the handshake. TLS_DONE: it is complete; call tls_read() at once. TLS_AGAIN: call again when more bytes
  * have arrived, or the socket has room (tls_blocked()). TLS_CLEAR: the client uses HTTP without TLS; its first *length

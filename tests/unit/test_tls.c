@@ -103,7 +103,7 @@ static enum tls_result shake_hands(struct tls_worker *worker, io_loop *loop, SSL
 	if (result == TLS_DONE) (void)SSL_connect(client);
 	chain_length = sk_X509_num(SSL_get_peer_cert_chain(client));
 	if (t) tls_close(t);
-	tls_free(t);
+	tls_release(t);
 	SSL_free(client);
 	ERR_clear_error();
 	io_close(loop, end[0]);
@@ -196,7 +196,7 @@ static void what_a_client_hello_announces_is_counted(void **state) {
 		assert_int_equal(write(end[1], cases[i].octets, cases[i].length), cases[i].length);
 		assert_int_not_equal(tls_handshake(t, buffer, &length), TLS_DONE);
 		assert_in_range(tls_library_memory(t) - before, cases[i].least, cases[i].most);
-		tls_free(t);
+		tls_release(t);
 		io_close(f.loop, end[0]);
 		close(end[1]);
 	}
@@ -266,7 +266,7 @@ static bool lives_with_renewals(unsigned count, int type) {
 		assert_true(SSL_key_update(client, type) == 1 && SSL_do_handshake(client) == 1);
 	assert_int_equal(SSL_write(client, "x", 1), 1);
 	const bool lives = tls_read(t, buffer, sizeof buffer) == 1;
-	tls_free(t);
+	tls_release(t);
 	SSL_free(client);
 	ERR_clear_error();
 	io_close(f.loop, end[0]);
