@@ -526,6 +526,10 @@ class Decision:
         rule, outcomes = self.before_files(found)
         if rule:
             return outcomes
+        index = self.site + self.path + "index.html"
+        lacks = self.path.endswith("/") and not self.refusals(self.path) and look(self.world, index) == 0 and not link_of(self.world, index)
+        if lacks and (script := self.index_script()) is not None:  # it comes before a page of that name
+            return script
         if found:
             outcomes = found[0][1]
             return file or self.directory_first() or next((found for found in [self.index_script()] if found is not None), outcomes)

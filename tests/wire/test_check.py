@@ -20,7 +20,7 @@ WRONG = {
     "localhost:8080/_headers": (b"X-A: 1\n", "localhost:8080/_headers:1: 'X-A: 1': there is no pattern above this field: write one, such as /*"),
     ".htaccess_global": (b"\n", ".htaccess_global:1: the first line has to be the realm, so access is denied"),
     "apache/.htaccess": (b"AuthType Basic\nRequire valid-user\n", "apache/.htaccess:2: a password needs AuthType Basic, AuthName and AuthUserFile in this file"),
-    "deep/er/.htaccess": (b"Friends\nann:{SHA}x\n", "deep/er/.htaccess:2: this hash is Apache's own"),
+    "deep/er/.htaccess": (b"Friends\nann:{SHA}x\n", "deep/er/.htaccess:2: this is no hash that can be checked"),
     "dear/.htaccess": (b"Friends\nben:$2b$04$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12\nann:$2b$17$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12\n",
                        "dear/.htaccess:3: to check this hash takes more than 0.5 s of processor time"),
 }
@@ -203,14 +203,15 @@ def test_links_that_are_not_followed_are_said(first_build):
     b"/* /index.html 200\n/old /new\n",
     b"/* http://127.0.0.1/:splat 200\n/old /new\n",
     b"/* /index.html 200!\n/old /new 301!\n",
+    b"/* /index.html 200\n/old /new 301!\n",
 ])  # fmt: skip
 def test_a_rule_that_never_applies_is_said(first_build, rules):
     done = check(first_build, Root({**GOOD, "_redirects": rules}), "-E", "--upstream", "127.0.0.1")
-    assert done.stdout.startswith("_redirects:2: ") and done.stdout.endswith(": it never applies: line 1 is for all paths and comes first\n")
+    assert done.stdout.startswith("_redirects:2: ") and done.stdout.endswith(": it never applies: line 1 comes first\n")
 
 
 @pytest.mark.parametrize("rules", [
-    b"/* /index.html 200\n/old /new 301!\n",
+    b"/* /index.html 200\n/old /new 404!\n",
     b"/* /new\n/new /index.html 200\n",
     b"/* a=1 /index.html 200\n/old /new\n",
     b"http://a.example/* /index.html 200\n/old /new\n",
@@ -255,7 +256,7 @@ def test_well_known_files_of_each_site_are_looked_at_and_no_others(first_build):
 def test_a_file_on_the_way_makes_it_no_circle(first_build):
     circle = b"/b /a\n/a /b\n"
     for name, rules in (("b", circle), ("b/index.html", circle), ("b.html", circle), ("v1.2.html", b"/v1.2 /a\n/a /v1.2\n"), ("index.html", b"/ /home\n/home /\n")):
-        assert check(first_build, Root({**GOOD, "_redirects": rules, name: b"x"}), "-E").stdout == "", name
+        assert "circle" not in check(first_build, Root({**GOOD, "_redirects": rules, name: b"x"}), "-E").stdout, name
     for name, rules in (("b/x", circle), ("b.htm", circle), ("x/a", b"/_headers /a\n/a /_headers\n")):
         assert "circle" in check(first_build, Root({**GOOD, "_redirects": rules, name: b"x"}), "-E").stdout, name
 
