@@ -280,6 +280,7 @@ static void judge(struct realms *r, struct realm_file *f, struct realm *realm) {
 	const struct realm_source *s = realm->source;
 	unsigned line = 0;
 	uint64_t id[2] = {realm->id};
+	errno = 0;
 	if (!is_apache((struct slice){.at = s->text, .length = s->length})) {
 		judge_own(realm);
 	} else {
@@ -292,6 +293,9 @@ static void judge(struct realms *r, struct realm_file *f, struct realm *realm) {
 				 (!make_id(f, s->users, strlen(s->users), &id[1]) || !make_id(f, id, sizeof id, &realm->id)))
 			realm->state = REALM_UNAVAILABLE;
 	}
+	/* what could not be judged for want of memory is read again */
+	if (realm->state == REALM_CLOSED && errno == ENOMEM) realm->state = REALM_UNAVAILABLE;
+	if (realm->state == REALM_UNAVAILABLE) text_file_again(&f->file);
 	if (r->measures && realm->kinds) { /* --check may wait */
 		password_cost_measure(realm->kinds);
 		(void)realm_is_known(realm);
@@ -349,7 +353,7 @@ struct realm *realms_find(struct realms *r, const char *path, const struct stat 
 	look_at_users(r, f);
 	enum text_state state = text_file_look(&f->file, r->docroot, path, &text, &length);
 	uint64_t id;
-	const bool own = f->realm && f->realm->source && !f->users_path[0];
+	const bool own = f->realm && f->realm->source && f->realm->state != REALM_UNAVAILABLE && !f->users_path[0];
 	if (state == TEXT_NEW && own && make_id(f, text, length, &id) && f->realm->id == id) {
 		free(text); /* only its times have changed */
 	} else if (state != TEXT_SAME || !f->realm) {
