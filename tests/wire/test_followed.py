@@ -313,7 +313,8 @@ def test_nothing_is_left_behind_by_a_change(build, site):
         for number in range(3, 6):
             site.link()
             becomes(server, b"%d" % number)
-        eventually(lambda: kept(server) == before)
+        # when `before` was counted, the keeper may not have heard yet that the first server had ended
+        eventually(lambda: all(now <= then for now, then in zip(kept(server), before, strict=True)))
 
 
 # --- the keeper ---
