@@ -171,7 +171,7 @@ def test_a_site_whose_rules_cannot_be_read_is_denied_until_they_can(build, root,
 
 HIDING = {
     "/none 404!": 404,
-    "/none 403!": 503,
+    "/none 499!": 503,
     "/none 404 !": 503,
     "none.html 404!": 503,
     "/none 404! 5": 503,
