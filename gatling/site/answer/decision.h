@@ -95,8 +95,8 @@ int answer_file_or_page(struct decision *d, int status);
  * Returns whether there was one. */
 bool answer_by_rule(struct decision *d, bool there);
 
-/* Has a rule for the scripts of the site run the index.php of the requested directory. Returns false if there is no such
- * file or rule. */
+/* Has a rule for the scripts of the site run the index.php of the requested directory. Returns false if there is no
+ * such file or rule. */
 bool answer_index_script(struct decision *d);
 
 /* Returns whether there are such a file and rule, or that is unknown. */
