@@ -49,7 +49,7 @@ static struct slice only_field(const struct request *r, enum field_name name) {
 
 /* Parses a date to compare with that of the representation. Returns false if field is not a date, or the representation
  * has none. Most clients return the date that they got, which need not be parsed. */
-static bool parse_date(struct slice field, const struct validators *v, time_t *date) {
+static inline bool parse_date(struct slice field, const struct validators *v, time_t *date) {
 	if (!field.at || !v->date.at) return false;
 	*date = v->last_modified;
 	return slice_equal(field, v->date) || date_parse(field, date);

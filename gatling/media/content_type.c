@@ -20,10 +20,9 @@ static bool is_gzip(struct slice encoding) {
 	return slice_equal_nocase(encoding, SLICE("gzip")) || slice_equal_nocase(encoding, SLICE("x-gzip"));
 }
 
-static bool is_svgz(struct slice path) { return slice_ends_nocase(path, SLICE(".svgz")); }
+static bool is_svgz(const struct content_source *s) { return s->named && slice_ends_nocase(s->path, SLICE(".svgz")); }
 
-/* Returns the media type that the name tells, or NULL. */
-static const char *type_of_name(const struct content_source *s) {
+const char *content_type_of_name(const struct content_source *s) {
 	return media_type_of(s->encoding.at ? coding_original(s->path) : s->path);
 }
 
@@ -31,16 +30,15 @@ static const char *type_of_name(const struct content_source *s) {
 static bool is_transport_stream(const char *type) { return slice_equal(slice_of(type), SLICE("video/mp2t")); }
 
 bool content_type_needs_start(const struct content_source *s) {
-	const char *type = type_of_name(s);
-	if (!type || s->encoding.at || is_svgz(s->path)) return true;
-	return slice_starts(slice_of(type), SLICE("text/")) || is_transport_stream(type);
+	if (!s->named || s->encoding.at || is_svgz(s)) return true;
+	return slice_starts(slice_of(s->named), SLICE("text/")) || is_transport_stream(s->named);
 }
 
 /* Decides whether the file has a Content-Encoding. */
 static struct slice encoding_of(const struct content_source *s) {
 	const bool gzip = slice_starts(s->start, SLICE("\x1f\x8b"));
 	if (s->packed) return (struct slice){0};
-	if (!s->encoding.at) return gzip && is_svgz(s->path) ? SLICE("gzip") : (struct slice){0};
+	if (!s->encoding.at) return gzip && is_svgz(s) ? SLICE("gzip") : (struct slice){0};
 	return is_gzip(s->encoding) && !gzip && s->start.length ? (struct slice){0} : s->encoding;
 }
 
@@ -70,13 +68,11 @@ static const char *type_of_content(struct start start) {
 }
 
 struct content_type content_type_find(const struct content_source *s) {
-	const char *type = type_of_name(s);
-	struct content_type found = {.type = type ? type : MEDIA_TYPE_UNKNOWN, .encoding = s->encoding};
-	if (!content_type_needs_start(s)) return found;
+	struct content_type found = {.type = s->named ? s->named : MEDIA_TYPE_UNKNOWN};
 	found.encoding = encoding_of(s);
 	const struct start start = decode(s, found.encoding);
-	if (!type) found.type = type_of_content(start);
-	else if (is_transport_stream(type) && is_text(start)) found.type = MEDIA_TYPE_TEXT;
+	if (!s->named) found.type = type_of_content(start);
+	else if (is_transport_stream(s->named) && is_text(start)) found.type = MEDIA_TYPE_TEXT;
 	found.utf8 = charset_is_utf8(slice_of(found.type), start.bytes, start.more);
 	return found;
 }

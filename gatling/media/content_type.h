@@ -17,16 +17,21 @@ struct content_source {
 	bool packed;           /* there is only a gzip copy of what has that path */
 	struct slice start;    /* the first bytes of the file, or of the copy; empty: unknown, if there are more */
 	bool more;             /* there are more */
+	const char *named;     /* the media type that the name tells, or NULL: content_type_of_name() */
 };
 
 enum { CONTENT_TYPE_START = 64 * 1024 }; /* bytes of content_source.start that are of use */
 
-/* Returns whether content_type_find() needs the first bytes. */
+/* Returns the media type that the name tells, as its path and the owner's Content-Encoding say, or NULL. */
+const char *content_type_of_name(const struct content_source *source);
+
+/* Returns whether the first bytes say more of the file than its name does. Otherwise that is all: content_type.type. */
 bool content_type_needs_start(const struct content_source *source);
 
-/* Says what the file is. Without an extension that tells its type, a text is text/plain, or of XML, and any other file
- * application/octet-stream. A file with the owner's Content-Encoding has the type of its name without .gz, .br or .zst.
- * Such a file, and one called .svgz, has no Content-Encoding if it should be gzip, and is not. */
+/* Says what a file is of which the first bytes say more. Without an extension that tells its type, a text is
+ * text/plain, or of XML, and any other file application/octet-stream. A file with the owner's Content-Encoding has the
+ * type of its name without .gz, .br or .zst. Such a file, and one called .svgz, has no Content-Encoding if it should be
+ * gzip, and is not. */
 struct content_type content_type_find(const struct content_source *source);
 
 #endif

@@ -181,6 +181,10 @@ static bool take_file(struct guard *guard, struct found *found, struct realm *re
 		realm_release(realm);
 		return false;
 	}
+	if (!found->count) {
+		memset(found->chosen, 0, sizeof found->chosen);
+		found->passwords = found->listed = false;
+	}
 	found->realm[found->count++] = realm;
 	/* of a line break in a name, regular expressions think differently */
 	if (memchr(name.at, '\n', name.length) && realm->rules.count > 1) guard->permission = PERMISSION_DENIED;
@@ -198,8 +202,9 @@ struct guard basic_auth_guard(struct basic_auth *auth, struct slice file, bool l
 	static const char here[] = ".htaccess", below[] = ".htaccess_global";
 	char path[PATH_MAX + sizeof below];
 	struct guard guard = {.permission = PERMISSION_OPEN};
-	struct found found = {.count = 0};
+	struct found found; /* most paths have none, so not all of it is set to zero */
 	struct realm *realm;
+	found.count = 0;
 	size_t n = names_reach(auth->names, file);
 	while (n >= PATH_MAX || (n && file.at[n - 1] != '/')) n--; /* a longer path is one of no directory */
 	if (n) memcpy(path, file.at, n);

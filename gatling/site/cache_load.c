@@ -112,7 +112,12 @@ static int find_type(struct cache_entry *e, const struct header_set *headers, st
 									.packed = file && !identity,
 									.start = SLICE(""),
 									.more = true};
-	if (file && content_type_needs_start(&source)) {
+	source.named = content_type_of_name(&source);
+	if (!content_type_needs_start(&source)) {
+		*type = (struct content_type){.type = source.named};
+		return 0;
+	}
+	if (file) {
 		struct slice start;
 		const int error = representation_start(file, e->fetched, &start);
 		if (error == EINPROGRESS) return error;

@@ -105,7 +105,9 @@ static bool add_allowed(struct access_rules *rules, struct slice text) {
 	if (text.length >= sizeof address) return false;
 	*text_copy(address, text) = '\0';
 	if (!peer_net_parse(address, &net) || peer_net_is_local(&net)) return false;
-	if (rules->rule->tests < 2 && !access_add_test(rules->rule, ACCESS_NETS)) return false;
+	if (!rules->rule->tests &&
+		(!access_add_test(rules->rule, ACCESS_ANY) || !access_add_test(rules->rule, ACCESS_NETS)))
+		return false;
 	return access_add_net(rules, &rules->rule->test[1].nets, &net);
 }
 
@@ -117,8 +119,7 @@ static const char *parse_own(struct realm *realm, unsigned *number) {
 	struct access_rules *rules = &realm->rules;
 	unsigned users = 0;
 	*number = 0;
-	if (!access_add_rule(rules) || !access_add_test(rules->rule, ACCESS_ANY))
-		return "there is no memory, so access is denied";
+	if (!access_add_rule(rules)) return "there is no memory, so access is denied";
 	while (users_next_line(&rest, &line, number)) {
 		if (users_is_allow(line, &address)) {
 			if (!add_allowed(rules, address))
@@ -142,8 +143,8 @@ static const char *parse_own(struct realm *realm, unsigned *number) {
 	if (rules->realm.at && !users) return "there is no USER:HASH below the realm, so access is denied";
 	*number = 1;
 	if (users && !access_add_test(rules->rule, ACCESS_VALID_USER)) return "there is no memory, so access is denied";
-	if (rules->rule->tests == 1) return "the first line has to be the realm, so access is denied";
-	rules->rule->test[0].end = rules->rule->tests;
+	if (!rules->rule->tests) return "the first line has to be the realm, so access is denied";
+	rules->rule->test[0].end = rules->rule->tests; /* if it is a group */
 	return NULL;
 }
 
