@@ -647,14 +647,15 @@ def test_a_request_on_a_connection_that_has_just_ended_is_repeated_once_if_it_ma
 
 
 def test_an_upstream_that_refuses_is_left_out(build):
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        port = gone.getsockname()[1]
-    with Upstream() as upstream, passing(build, upstream, rule=f"/api/* http://127.0.0.1:{port},{{}}/ 200\n/gone http://127.0.0.1:{port}/ 200") as server:
-        assert [server.get("/api/").status for _ in range(10)] == [200] * 10
-        response = server.get("/gone")
-        assert response.status == 502 and response.body == b"our page"
-        said = f"cannot connect to the upstream 127.0.0.1:{port}: Connection refused"
-        assert [said in line for line in server.errors] == [True]
+    with socket.socket() as refusing, Upstream() as upstream:
+        refusing.bind(("127.0.0.1", 0))  # and does not listen
+        gone = f"127.0.0.1:{refusing.getsockname()[1]}"
+        with passing(build, upstream, rule=f"/api/* http://{gone},{{}}/ 200\n/gone http://{gone}/ 200") as server:
+            assert [server.get("/api/").status for _ in range(10)] == [200] * 10
+            response = server.get("/gone")
+            assert response.status == 502 and response.body == b"our page"
+            said = f"cannot connect to the upstream {gone}: Connection refused"
+            assert [said in line for line in server.errors] == [True]
 
 
 @pytest.mark.parametrize("reads", [False, True])
