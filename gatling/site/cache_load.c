@@ -172,7 +172,7 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	if (error && error != ENOENT) return error;
 	if (!error && (error = open_file(c, e, CODING_IDENTITY, alone))) return error;
 	bool missed = false; /* a file exists, but could not be opened for a temporary reason */
-	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
+	for (int i = CODING_IDENTITY + 1; i < CODINGS && !alone; i++) {
 		if (!is_usable(e, (enum coding)i)) continue;
 		int failed = open_file(c, e, (enum coding)i, false);
 		if (failed == EINPROGRESS) return failed;
