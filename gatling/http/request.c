@@ -85,7 +85,7 @@ static int parse_request_line(struct request *r, struct slice line) {
 
 /* The slot of a name in the table. Known names have different slots: the compiler would report a second initializer. */
 enum { NAMES = 64 };
-#define NAME_PLACE(length, last) ((45 * (length) + (unsigned char)(last)) % NAMES)
+#define NAME_PLACE(length, last) ((17 * (length) + (unsigned char)(last)) % NAMES)
 #define NAME(known, last, field) [NAME_PLACE(sizeof(known) - 1, last)] = {.text = SLICE(known), .name = (field)}
 static const struct field_known {
 	struct slice text;
@@ -93,7 +93,6 @@ static const struct field_known {
 } field_known[NAMES] = {
 	NAME("host", 't', FIELD_HOST),
 	NAME("range", 'e', FIELD_RANGE),
-	NAME("cookie", 'e', FIELD_COOKIE),
 	NAME("expect", 't', FIELD_EXPECT),
 	NAME("referer", 'r', FIELD_REFERER),
 	NAME("if-match", 'h', FIELD_IF_MATCH),
@@ -105,7 +104,6 @@ static const struct field_known {
 	NAME("if-none-match", 'h', FIELD_IF_NONE_MATCH),
 	NAME("content-length", 'h', FIELD_CONTENT_LENGTH),
 	NAME("accept-encoding", 'g', FIELD_ACCEPT_ENCODING),
-	NAME("accept-language", 'e', FIELD_ACCEPT_LANGUAGE),
 	NAME("x-forwarded-for", 'r', FIELD_X_FORWARDED_FOR),
 	NAME("if-modified-since", 'e', FIELD_IF_MODIFIED_SINCE),
 	NAME("x-forwarded-proto", 'o', FIELD_X_FORWARDED_PROTO),
@@ -319,6 +317,17 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 	if (error || (error = request_end(r)) || (error = parse_connection(r))) return error;
 	r->expect_continue &= r->framing != BODY_NONE;
 	return (int)used;
+}
+
+bool request_next_line(struct slice *lines, struct slice *name, struct slice *value) {
+	if (!lines->length) return false;
+	const size_t end = slice_until(*lines, '\n');
+	struct slice line = slice_first(*lines, end);
+	slice_drop(lines, end < lines->length ? end + 1 : end);
+	if (slice_ends(line, SLICE("\r"))) line.length--;
+	*name = slice_first(line, slice_until(line, ':'));
+	*value = slice_trim(slice_rest(line, name->length + (name->length < line.length)));
+	return true;
 }
 
 bool request_plausible(const char *buffer, size_t length) {

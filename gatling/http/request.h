@@ -23,11 +23,9 @@ enum method { METHOD_GET, METHOD_HEAD, METHOD_OPTIONS, METHOD_NOT_ALLOWED, METHO
 /* The fields that the server uses; others are only checked. */
 enum field_name {
 	FIELD_ACCEPT_ENCODING,
-	FIELD_ACCEPT_LANGUAGE,
 	FIELD_AUTHORIZATION,
 	FIELD_CONNECTION,
 	FIELD_CONTENT_LENGTH,
-	FIELD_COOKIE,
 	FIELD_EXPECT,
 	FIELD_FORWARDED,
 	FIELD_HOST,
@@ -104,6 +102,10 @@ static inline bool request_repeats(const struct request *request, enum field_nam
 
 /* Returns the value of the first field with that name, or an absent slice. */
 struct slice request_field(const struct request *request, enum field_name name);
+
+/* Takes the next of request->lines off the front of *lines: its name and its value, trimmed. Returns false at the
+ * end. For fields that are not known, which few requests are asked for. */
+bool request_next_line(struct slice *lines, struct slice *name, struct slice *value);
 
 /* Returns a copy that does not refer to the caller's buffer, to be freed with free(), or NULL if memory runs out.
  * *size: bytes of memory that it takes. */

@@ -124,12 +124,17 @@ static void set_lines(struct decoding *d) {
 	d->request->lines = (struct slice){.at = d->lines, .length = (size_t)(end - d->lines)};
 }
 
+/* Returns whether rules may ask for a field that is not known. */
+static bool is_asked_for(struct slice name) {
+	return slice_equal(name, SLICE("cookie")) || slice_equal(name, SLICE("accept-language"));
+}
+
 /* Handles a field that is not a pseudo-field. */
 static void plain_field(struct decoding *d, struct slice name, struct slice value) {
 	begin(d);
 	if (!valid_name(name) || is_of_connections(name, value)) d->malformed = true;
 	if (d->malformed || d->status) return;
-	if (d->passes) add_line(d, name, value);
+	if (d->passes || (!d->trailers && is_asked_for(name))) add_line(d, name, value);
 	if (d->trailers) return;
 	if (slice_equal(name, SLICE("priority"))) priority_parse(value, d->priority);
 	enum field_name known = request_field_name(name);
@@ -202,7 +207,7 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 	}
 	if (error) return error;
 	if (d.malformed) return -HTTP2_PROTOCOL_ERROR;
-	if (passes) set_lines(&d);
+	set_lines(&d);
 	if (trailers) return 0;
 	if (d.status == 414 || !d.begun) return d.status;
 	set_host(&d);

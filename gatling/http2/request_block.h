@@ -15,9 +15,9 @@ enum {
 
 /* Decodes a block to its end, even if it is malformed, so that the next one can be decoded. The first error determines
  * the result; fields after it are not checked. *request refers to text (HTTP2_TEXT bytes). trailers: the block has the
- * trailer fields of a request; then only errors are reported, and request->lines. passes: requests may be passed on;
- * then request->lines has the fields as lines of HTTP/1.1, with one Cookie (section 8.2.3), and a CONNECT for a
- * WebSocket (RFC 8441) becomes a GET. Returns
+ * trailer fields of a request; then only errors are reported, and request->lines. These are the fields as lines of
+ * HTTP/1.1, with one Cookie (section 8.2.3): all of them if `passes`, since requests may be passed on, else Cookie and
+ * Accept-Language. A CONNECT for a WebSocket (RFC 8441) becomes a GET. Returns
  *    0: it is a request;
  *  > 0: the status to answer; after 431, the block was not decoded to its end, and the connection cannot go on;
  *  < 0: the negative error: -HTTP2_PROTOCOL_ERROR ends the stream, any other error the connection. */

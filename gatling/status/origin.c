@@ -28,15 +28,8 @@ static bool knows(const struct status_names *names, struct slice authority) {
 
 /* Returns whether each Sec-Fetch-Site, if there is any, allows an answer. */
 static bool is_of_this_site(struct slice lines) {
-	while (lines.length) {
-		const size_t end = slice_until(lines, '\n');
-		struct slice line = slice_first(lines, end);
-		slice_drop(&lines, end < lines.length ? end + 1 : end);
-		const struct slice name = slice_first(line, slice_until(line, ':'));
+	for (struct slice name, value; request_next_line(&lines, &name, &value);) {
 		if (!slice_equal_nocase(name, SLICE("sec-fetch-site"))) continue;
-		slice_drop(&line, name.length + 1);
-		if (line.length && line.at[line.length - 1] == '\r') line.length--;
-		const struct slice value = slice_trim(line);
 		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
 	}
 	return true;

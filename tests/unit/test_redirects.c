@@ -226,35 +226,43 @@ static void any_status_of_an_error_page_may_be_sent(void **state) {
 	check_redirects(cases, COUNT(cases));
 }
 
-static bool has_cookie(const void *context, struct slice name) { return slice_equal(name, slice_of(context)); }
+struct client {
+	const char *language, *cookie;
+};
+
+static bool has_cookie(const void *context, struct slice name) {
+	return slice_equal(name, slice_of(((const struct client *)context)->cookie));
+}
+
+static struct slice language(const void *context) { return slice_of(((const struct client *)context)->language); }
 
 static void conditions_are_met_or_the_rule_is_skipped(void **state) {
 	(void)state;
 	static const struct {
-		const char *rules, *language, *cookie, *wanted;
+		const char *rules;
+		struct client client;
+		const char *wanted;
 		unsigned vary;
 	} cases[] = {
-		{"/a /b 302 Language=de", "de", "", "/b", REDIRECT_VARY_LANGUAGE},
-		{"/a /b 302 Language=de", "DE-at", "", "/b", REDIRECT_VARY_LANGUAGE},
-		{"/a /b 302 Language=de", "deu", "", "", REDIRECT_VARY_LANGUAGE},
-		{"/a /b 302 Language=de", "", "", "", REDIRECT_VARY_LANGUAGE},
-		{"/a /b 302 Language=en-gb,fr", "en-GB", "", "/b", REDIRECT_VARY_LANGUAGE},
-		{"/a /b 302 Language=en-gb,fr", "en", "", "", REDIRECT_VARY_LANGUAGE},
-		{"/a /b 302 Language=en-gb,fr", "fr", "", "/b", REDIRECT_VARY_LANGUAGE},
-		{"/a /b 302 Cookie=x,y", "", "y", "/b", REDIRECT_VARY_COOKIE},
-		{"/a /b 302 Cookie=x,y", "", "Y", "", REDIRECT_VARY_COOKIE},
-		{"/a /b 302 Language=de Cookie=x\n/a /c", "de", "", "/c", REDIRECT_VARY_LANGUAGE | REDIRECT_VARY_COOKIE},
-		{"/a /b 302 Language=de Cookie=x\n/a /c", "fr", "x", "/c", REDIRECT_VARY_LANGUAGE},
-		{"/a /c\n/z /b 302 Language=de", "de", "", "/c", 0},
-		{"/x /b 302 Language=de\n/a /c", "de", "", "/c", 0},
+		{"/a /b 302 Language=de", {"de", ""}, "/b", REDIRECT_VARY_LANGUAGE},
+		{"/a /b 302 Language=de", {"DE-at", ""}, "/b", REDIRECT_VARY_LANGUAGE},
+		{"/a /b 302 Language=de", {"deu", ""}, "", REDIRECT_VARY_LANGUAGE},
+		{"/a /b 302 Language=de", {"", ""}, "", REDIRECT_VARY_LANGUAGE},
+		{"/a /b 302 Language=en-gb,fr", {"en-GB", ""}, "/b", REDIRECT_VARY_LANGUAGE},
+		{"/a /b 302 Language=en-gb,fr", {"en", ""}, "", REDIRECT_VARY_LANGUAGE},
+		{"/a /b 302 Language=en-gb,fr", {"fr", ""}, "/b", REDIRECT_VARY_LANGUAGE},
+		{"/a /b 302 Cookie=x,y", {"", "y"}, "/b", REDIRECT_VARY_COOKIE},
+		{"/a /b 302 Cookie=x,y", {"", "Y"}, "", REDIRECT_VARY_COOKIE},
+		{"/a /b 302 Language=de Cookie=x\n/a /c", {"de", ""}, "/c", REDIRECT_VARY_LANGUAGE | REDIRECT_VARY_COOKIE},
+		{"/a /b 302 Language=de Cookie=x\n/a /c", {"fr", "x"}, "/c", REDIRECT_VARY_LANGUAGE},
+		{"/a /c\n/z /b 302 Language=de", {"de", ""}, "/c", 0},
+		{"/x /b 302 Language=de\n/a /c", {"de", ""}, "/c", 0},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		char buffer[REDIRECT_TARGET_MAX];
 		struct redirect_rules *rules = redirects_of(cases[i].rules);
-		const struct redirect_request request = {.path = SLICE("/a"),
-												 .language = slice_of(cases[i].language),
-												 .has_cookie = has_cookie,
-												 .context = cases[i].cookie};
+		const struct redirect_request request = {
+			.path = SLICE("/a"), .language = language, .has_cookie = has_cookie, .context = &cases[i].client};
 		struct redirect result;
 		const bool applies = redirect_rules_match(rules, &request, false, buffer, &result);
 		const struct slice got = applies ? result.target : SLICE("");

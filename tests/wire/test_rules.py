@@ -3,6 +3,7 @@
 import pytest
 
 from gatling import Connection, Root, Server, certificate, trusting
+from http2 import Http2
 
 pytestmark = pytest.mark.decided
 
@@ -59,4 +60,25 @@ def test_the_status_of_a_rule_is_not_that_of_other_methods(build):
             assert server.get(path).status in (401, 500)
             assert server.get(path, method="DELETE").status == 405
             assert server.get(path, method="OPTIONS").status == 204
+    root.remove()
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize("protocol", ["1.1", "2"])
+def test_conditions_are_those_of_the_client_over_each_protocol(build, protocol):
+    rules = b"/l/* /de/:splat 302! Language=de,fr\n/c/* /beta/:splat 302! Cookie=beta,alpha\n"
+    root = Root({"l/x": b"here", "c/x": b"here", "_redirects": rules})
+    with Server(build, root) as server, Http2(server) if protocol == "2" else server.connect() as c:
+        for path, fields, target, vary in (
+            ("/l/x", {}, None, "Accept-Language"),
+            ("/l/x", {"accept-language": "de-AT,en;q=0.5"}, "/de/x", "Accept-Language"),
+            ("/l/x", {"accept-language": "en, de"}, None, "Accept-Language"),
+            ("/c/x", {}, None, "Cookie"),
+            ("/c/x", {"cookie": "a=b; alpha=1"}, "/beta/x", "Cookie"),
+            ("/c/x", {"cookie": "alphabet=1"}, None, "Cookie"),
+        ):
+            lines = fields.items() if protocol == "2" else (f"{name}: {value}" for name, value in fields.items())
+            response = c.get(path, *lines)
+            location, varies = (response[name.lower() if protocol == "2" else name] for name in ("Location", "Vary"))
+            assert (location, vary in varies) == (target, True), (path, fields)
     root.remove()

@@ -115,25 +115,28 @@ static struct slice reach(const void *decision, struct slice path) {
 	return script_reach(d->context, d->site, path);
 }
 
-static bool has_cookie(const void *decision, struct slice name) {
-	const struct request *q = ((const struct decision *)decision)->request;
-	for (unsigned i = 0; i < q->fields && request_has(q, FIELD_COOKIE); i++) {
-		struct slice rest = q->field[i].value, pair;
-		while (q->field[i].name == FIELD_COOKIE && rest.length) {
+static bool has_cookie(const void *decision, struct slice wanted) {
+	struct slice lines = ((const struct decision *)decision)->request->lines, name, rest;
+	while (request_next_line(&lines, &name, &rest)) {
+		while (slice_equal_nocase(name, SLICE("cookie")) && rest.length) {
 			const size_t length = slice_until(rest, ';');
-			pair = slice_trim(slice_first(rest, length));
+			const struct slice pair = slice_trim(slice_first(rest, length));
 			slice_drop(&rest, length < rest.length ? length + 1 : length);
-			if (slice_equal(slice_trim(slice_first(pair, slice_until(pair, '='))), name)) return true;
+			if (slice_equal(slice_trim(slice_first(pair, slice_until(pair, '='))), wanted)) return true;
 		}
 	}
 	return false;
 }
 
 /* Returns the language that the client prefers, which browsers list first. */
-static struct slice language_of(const struct request *q) {
-	struct slice list = request_field(q, FIELD_ACCEPT_LANGUAGE), first = {.at = ""};
-	if (!list.at || !slice_next_element(&list, &first)) return (struct slice){.at = ""};
-	return slice_trim(slice_first(first, slice_until(first, ';')));
+static struct slice language_of(const void *decision) {
+	struct slice lines = ((const struct decision *)decision)->request->lines, name, list, first = SLICE("");
+	while (request_next_line(&lines, &name, &list)) {
+		if (!slice_equal_nocase(name, SLICE("accept-language"))) continue;
+		if (slice_next_element(&list, &first)) first = slice_trim(slice_first(first, slice_until(first, ';')));
+		break;
+	}
+	return first;
 }
 
 static bool is_secure(const struct decision *d) {
@@ -152,7 +155,7 @@ static bool find_rule(struct decision *d, bool there, struct redirect *rule) {
 											 .query = d->request->query,
 											 .secure = is_secure(d),
 											 .any_scheme = !d->context->https && !d->arrival->forwarding,
-											 .language = language_of(d->request),
+											 .language = language_of,
 											 .has_cookie = has_cookie,
 											 .find_file = find_file,
 											 .reach = reach,

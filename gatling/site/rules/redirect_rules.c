@@ -78,7 +78,7 @@ static bool has_one_of(const struct redirect_request *q, struct slice names) {
 /* Returns whether the conditions of the rule are met, and adds to *vary what the answer depends on. */
 static bool meets_conditions(const struct redirect_rule *rule, const struct redirect_request *q, unsigned *vary) {
 	if (rule->languages.at) *vary |= REDIRECT_VARY_LANGUAGE;
-	if (rule->languages.at && !speaks_one_of(q->language, rule->languages)) return false;
+	if (rule->languages.at && !(q->language && speaks_one_of(q->language(q->context), rule->languages))) return false;
 	if (rule->cookies.at) *vary |= REDIRECT_VARY_COOKIE;
 	return !rule->cookies.at || has_one_of(q, rule->cookies);
 }

@@ -46,12 +46,13 @@
 struct redirect_rules;
 
 struct redirect_request {
-	struct slice host;     /* absent, or with a port */
-	struct slice path;     /* decoded as path_decode() does, with a '/' in front */
-	struct slice query;    /* with its '?', or absent */
-	bool secure;           /* over https */
-	bool any_scheme;       /* it is unknown whether it came over https: it has the scheme of any rule */
-	struct slice language; /* that the client prefers (Accept-Language), or empty */
+	struct slice host;  /* absent, or with a port */
+	struct slice path;  /* decoded as path_decode() does, with a '/' in front */
+	struct slice query; /* with its '?', or absent */
+	bool secure;        /* over https */
+	bool any_scheme;    /* it is unknown whether it came over https: it has the scheme of any rule */
+	/* Returns the language that the client prefers (Accept-Language), or an empty slice. NULL: that is not known. */
+	struct slice (*language)(const void *context);
 	/* Returns whether the request has a cookie of that name. NULL: it has none. */
 	bool (*has_cookie)(const void *context, struct slice name);
 	/* Returns 0 if there is a file at a path, as above, ENOENT if there is none, or an errno if that is unknown for
