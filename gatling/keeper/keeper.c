@@ -48,7 +48,8 @@ static struct keeper {
 		pid_t process; /* 0: none */
 		int channel;
 		unsigned orders;
-		int64_t again_ms;
+		int64_t again_ms, heard_ms;
+		bool late; /* it has said nothing for LOOKOUT_LATE_S */
 	} lookout;
 	struct sighting seen;
 	bool has_seen; /* since the current server was started */
@@ -121,6 +122,7 @@ static void stop(struct keeper *k) {
 	sigprocmask(SIG_UNBLOCK, &set, NULL); /* here it stops, if somebody can continue it */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	(void)sigaction(SIGTSTP, &action, NULL);
+	k->lookout.heard_ms = clock_ms(); /* it has been stopped, too */
 	send_to_all(k, SIGCONT);
 }
 
@@ -227,6 +229,13 @@ static void tell_directory(struct keeper *k, const char *wrong) {
 	k->closed = wrong;
 }
 
+/* Tells the current server whether DIR has been looked up lately. */
+static void tell_late(struct keeper *k, bool late) {
+	const struct keeper_message m = {.word = late ? KEEPER_UNSEEN : KEEPER_SEEN};
+	if (late != k->lookout.late && k->current.process) (void)keeper_send(k->current.channel, &m, -1);
+	k->lookout.late = late;
+}
+
 /* Considers what has been seen last. */
 static void consider(struct keeper *k) {
 	if (!k->has_seen) return;
@@ -278,12 +287,15 @@ static void hear_server(struct keeper *k, struct kept_server *s) {
 static void hear_lookout(struct keeper *k) {
 	struct sighting s;
 	while (k->lookout.process && recv(k->lookout.channel, &s, sizeof s, MSG_DONTWAIT) == sizeof s) {
-		if (s.order != k->lookout.orders) continue;
+		k->lookout.heard_ms = clock_ms();
+		tell_late(k, false);
+		if (s.known || s.order != k->lookout.orders) continue;
 		k->seen = s;
 		k->has_seen = true;
 		k->try_ms = 0;
 		consider(k);
 	}
+	if (k->lookout.process && clock_ms() - k->lookout.heard_ms > 1000 * (int64_t)LOOKOUT_LATE_S) tell_late(k, true);
 }
 
 /* Notes that a child has ended. */
@@ -337,6 +349,7 @@ static void bury_all(struct keeper *k) {
 static void look_out(struct keeper *k) {
 	if (k->lookout.process || !k->current.process || k->ending || clock_ms() < k->lookout.again_ms) return;
 	k->lookout.orders = 0;
+	k->lookout.heard_ms = clock_ms();
 	const pid_t process = lookout_start(k->path, k->options->sandbox, &k->lookout.channel);
 	if (process == -1) k->lookout.again_ms = clock_ms() + LOOKOUT_AGAIN_MS;
 	else k->lookout.process = process;
@@ -345,6 +358,10 @@ static void look_out(struct keeper *k) {
 static bool wants_server(const struct keeper *k) {
 	return k->current.process && !k->next.process && !k->ending && k->olds < KEEPER_SERVERS && k->has_seen &&
 		   !k->seen.error && !same_directory(&k->seen.directory, &k->current.directory) && clock_ms() >= k->try_ms;
+}
+
+static void limit_wait(int64_t *wait_ms, int64_t ms) {
+	if (*wait_ms == -1 || ms < *wait_ms) *wait_ms = ms;
 }
 
 /* Waits for a signal, a message or the time when something is due. */
@@ -362,12 +379,14 @@ static void wait_for_event(struct keeper *k, const sigset_t *waiting) {
 	if (k->lookout.process) {
 		FD_SET(k->lookout.channel, &set);
 		if (k->lookout.channel > most) most = k->lookout.channel;
+		if (!k->lookout.late) limit_wait(&wait_ms, 1000 * LOOKOUT_LATE_S);
 	} else if (!k->ending) {
-		wait_ms = LOOKOUT_AGAIN_MS;
+		limit_wait(&wait_ms, LOOKOUT_AGAIN_MS);
 	}
 	const int64_t now_ms = clock_ms();
-	if (k->pause_s && !k->next.process) wait_ms = k->try_ms > now_ms ? k->try_ms - now_ms : LOOKOUT_AGAIN_MS;
-	if (k->next.process && k->current.process) wait_ms = 1000 * TAKE_OVER_START_S;
+	if (k->pause_s && !k->next.process)
+		limit_wait(&wait_ms, k->try_ms > now_ms ? k->try_ms - now_ms : LOOKOUT_AGAIN_MS);
+	if (k->next.process && k->current.process) limit_wait(&wait_ms, 1000 * TAKE_OVER_START_S);
 	const struct timespec timeout = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
 	if (pselect(most + 1, &set, NULL, NULL, wait_ms == -1 ? NULL : &timeout, waiting) == -1) FD_ZERO(&set);
 }

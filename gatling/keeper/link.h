@@ -15,6 +15,8 @@ enum keeper_word {
 	KEEPER_SUCCESSOR = 's', /* with a socket to the process that will take over (take_over.h) */
 	KEEPER_MISSING = 'm',   /* DIR cannot be served, and the text says why: answer with 503 */
 	KEEPER_FOUND = 'f',     /* DIR is the directory again that is served */
+	KEEPER_UNSEEN = 'u',    /* it is unknown what DIR is: looking it up takes long */
+	KEEPER_SEEN = 'v',      /* it is known again */
 	/* of both: a signal. Of the server, that another process has sent it; of the keeper, that it is to be handled. As a
 	 * signal of the keeper it could be lost beside one that waits. */
 	KEEPER_SIGNAL = 'g',

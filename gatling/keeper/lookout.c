@@ -41,14 +41,17 @@ static bool wait_for_order(int channel, unsigned *orders) {
 
 __attribute__((noreturn)) static void look_out(const char *path, int channel) {
 	struct sighting last = {.error = -1};
-	unsigned orders = 0, errors = 0;
+	unsigned orders = 0, errors = 0, silent = 0;
 	do {
 		struct sighting s = look_at(path);
 		errors = s.error ? errors + 1 : 0;
 		s.order = orders;
-		if ((s.error && errors < LOOKOUT_ERRORS) || same(&s, &last)) continue;
+		if (s.error && errors < LOOKOUT_ERRORS) continue;
+		s.known = same(&s, &last);
+		if (s.known && ++silent < LOOKOUT_ALIVE) continue;
 		if (send(channel, &s, sizeof s, MSG_NOSIGNAL) != sizeof s) break;
 		last = s;
+		silent = 0;
 	} while (wait_for_order(channel, &orders));
 	_exit(0); /* the keeper has ended */
 }

@@ -8,8 +8,10 @@
 #include "gatling/keeper/link.h"
 
 enum {
-	LOOKOUT_MS = 500,  /* interval */
-	LOOKOUT_ERRORS = 2 /* looks in a row after which DIR is missing: it may be gone for a moment */
+	LOOKOUT_MS = 500,   /* interval */
+	LOOKOUT_ERRORS = 2, /* looks in a row after which DIR is missing: it may be gone for a moment */
+	LOOKOUT_ALIVE = 4,  /* looks that find nothing new, after which it says that it looks */
+	LOOKOUT_LATE_S = 10 /* seconds without a word after which the disk of DIR does not answer */
 };
 
 /* What was seen at the name of DIR. */
@@ -20,10 +22,12 @@ struct sighting {
 	uid_t user;
 	gid_t group;
 	unsigned order; /* how many orders had come before */
+	bool known;     /* it is the same as before */
 };
 
 /* Starts the process. path: absolute. *channel becomes a socket from
- * which each new sighting is to be read; a byte written to it is an order to look again, and to answer in any case.
+ * which each new sighting is to be read, and one that is known every LOOKOUT_ALIVE looks; a byte written to it is an
+ * order to look again, and to answer in any case.
  * sandbox: limit its system calls. Returns its number, or -1 with errno. */
 pid_t lookout_start(const char *path, bool sandbox, int *channel);
 

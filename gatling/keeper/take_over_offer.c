@@ -17,6 +17,7 @@
 
 #include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
+#include "gatling/keeper/lookout.h"
 #include "gatling/keeper/take_over_protocol.h"
 
 /* --- its channels --- */
@@ -270,6 +271,12 @@ static void hear_keeper(struct channels *all) {
 		wake_main(t);
 	}
 	if (m.word == KEEPER_MISSING) set_missing(t, m.text);
+	if (m.word == KEEPER_UNSEEN)
+		notice_line(LEVEL_WARNING,
+					"%s has not been looked up for %d seconds, since its disk does not answer: "
+					"a new directory of that name is not seen",
+					t->directory, LOOKOUT_LATE_S);
+	if (m.word == KEEPER_SEEN) notice_line(LEVEL_NOTICE, "%s is looked up again", t->directory);
 	if (m.word == KEEPER_FOUND && atomic_exchange(&t->missing, false)) {
 		notice_line(LEVEL_NOTICE, "%s is served again", t->directory);
 		wake_main(t);

@@ -467,6 +467,21 @@ def test_without_the_lookout_another_is_started(build, site):
         eventually(lambda: served(server) == b"2")
 
 
+def test_a_lookout_that_a_disk_holds_up_is_reported(build, site):
+    site.link()
+    with as_user(build, site) as server:
+        (lookout,) = eventually(lambda: [child for child in children(server.keeper) if child != server.pid])
+        os.kill(lookout, signal.SIGSTOP)
+        late = f"{site.path} has not been looked up for 10 seconds"
+        eventually(lambda: said(server, late))
+        assert served(server) == b"1"
+        os.kill(lookout, signal.SIGCONT)
+        eventually(lambda: said(server, f"{site.path} is looked up again"))
+        site.link()
+        becomes(server, b"2")
+        assert len(said(server, late)) == 1
+
+
 # --- who else replaces servers ---
 
 
