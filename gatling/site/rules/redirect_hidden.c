@@ -12,18 +12,18 @@ static bool may_lead_to(const struct redirect_rule *redirect, const struct patte
 }
 
 /* Returns whether the rule is for scripts, which it may protect. */
-static bool is_program(const struct redirect_rule *rule) {
+static bool runs_program(const struct redirect_rule *rule) {
 	return rule->upstream && rule->upstream->protocol != UPSTREAM_HTTP;
 }
 
 /* Returns the line of a rule above that surely answers every request that the last one would, or 0. */
 static unsigned hidden_by(struct redirect_rules *r) {
 	const struct redirect_rule *last = &r->rule[r->rules - 1];
-	for (unsigned i = 0; i + 1 < r->rules && !is_program(last) && r->hiding_work <= HIDING_WORK_MAX; i++) {
+	for (unsigned i = 0; i + 1 < r->rules && !runs_program(last) && r->hiding_work <= HIDING_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		r->hiding_work++;
 		if (redirect_rule_denies(last) && !rule->forced) continue; /* it applies where there is a file */
-		if (rule->parameters || rule->conditional || is_program(rule) || rule->refused) continue;
+		if (rule->parameters || rule->conditional || runs_program(rule) || rule->refused) continue;
 		if (rule->scheme != SCHEME_ANY && rule->scheme != last->scheme) continue;
 		if (!pattern_covers(&rule->pattern, &last->pattern)) continue;
 		if (!redirect_rule_redirects(rule) || !may_lead_to(rule, &last->pattern)) return rule->line;
