@@ -33,24 +33,21 @@ int opener_open_directory(const struct opener_place *p) {
 
 /* Returns whether a name in a directory may be opened (fnmatch(3)). A '*' matches neither '/' nor a leading '.'. */
 static bool name_fits(enum opener_rule rule, const char *name) {
-	static const char *const patterns[][3] = {
-		[OPENER_PEMS] = {"*.pem", "*.pem.ocsp"},
-		[OPENER_PAIRS] = {"?*/fullchain.pem", "?*/privkey.pem", "?*/fullchain.pem.ocsp"},
+	static const char *const patterns[][2] = {
+		[OPENER_PEMS] = {"*.pem"},
+		[OPENER_PAIRS] = {"?*/fullchain.pem", "?*/privkey.pem"},
 	};
-	for (int i = 0; i < 3 && patterns[rule][i]; i++)
+	for (int i = 0; i < 2 && patterns[rule][i]; i++)
 		if (fnmatch(patterns[rule][i], name, FNM_PATHNAME | FNM_PERIOD) == 0) return true;
 	return false;
 }
 
 static bool name_allowed(const struct opener_place *p, const char *name) {
-	const size_t length = strlen(p->name);
 	switch (p->rule) {
 	case OPENER_PEMS:
 	case OPENER_PAIRS: return name_fits(p->rule, name);
-	case OPENER_LOG: return strcmp(name, p->name) == 0;
-	case OPENER_FILE:
-		return strcmp(name, p->name) == 0 ||
-			   (strncmp(name, p->name, length) == 0 && strcmp(name + length, ".ocsp") == 0);
+	case OPENER_LOG:
+	case OPENER_FILE: return strcmp(name, p->name) == 0;
 	default: return false;
 	}
 }

@@ -13,10 +13,9 @@ enum {
 /* What may be opened in a place. */
 enum opener_rule {
 	OPENER_NOTHING,
-	OPENER_FILE, /* the file of that name, and the one with ".ocsp" appended, for reading */
-	OPENER_PEMS, /* NAME.pem and NAME.pem.ocsp in a directory, for reading; these names may be listed */
-	/* NAME/fullchain.pem, NAME/privkey.pem and NAME/fullchain.pem.ocsp, for reading; each NAME may be listed */
-	OPENER_PAIRS,
+	OPENER_FILE,    /* the file of that name, for reading */
+	OPENER_PEMS,    /* NAME.pem in a directory, for reading; these names may be listed */
+	OPENER_PAIRS,   /* NAME/fullchain.pem and NAME/privkey.pem, for reading; each NAME may be listed */
 	OPENER_SOCKETS, /* unix sockets in a directory, to connect to */
 	OPENER_SOCKET,  /* the unix socket of that name, to connect to */
 	OPENER_LOG      /* the file of that name, which may not exist yet, for appending */

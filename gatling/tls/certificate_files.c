@@ -105,28 +105,13 @@ static char *read_pem(const struct certificate_files *f, const struct candidate 
 }
 
 /* Adds a certificate to the set of the walk. Returns false with a reason in why. */
-static bool load_one(struct walk *w, const struct candidate *c, const struct location *ocsp_file, char *why) {
-	char warning[CERTIFICATE_ERROR];
-	struct stat st;
+static bool load_one(struct walk *w, const struct candidate *c, char *why) {
 	char *pem = read_pem(w->files, c, why);
 	if (!pem) return false;
-	char *ocsp = read_file(w->files, ocsp_file, &st);
-	if (!ocsp && errno != ENOENT) {
-		notice(0, "cannot staple %s.ocsp: %s", c->cert.shown, file_load_error());
-		w->failed = true;
-	}
-	const struct certificate_source source = {.origin = c->cert.shown,
-											  .pem = pem,
-											  .host = c->host,
-											  .ocsp = {.at = ocsp, .length = ocsp ? (size_t)st.st_size : 0},
-											  .last = w->files->current};
-	bool added = certificates_add(w->set, &source, why, warning) == 0;
-	if (added && *warning) {
-		notice(0, "cannot staple %s.ocsp: %s", c->cert.shown, warning);
-		w->failed = true; /* it may become valid */
-	}
+	const struct certificate_source source = {
+		.origin = c->cert.shown, .pem = pem, .host = c->host, .last = w->files->current};
+	bool added = certificates_add(w->set, &source, why) == 0;
 	free(pem);
-	free(ocsp);
 	return added;
 }
 
@@ -154,21 +139,18 @@ static int look_at(struct walk *w, const struct location *l, uint64_t *state, st
 	return 0;
 }
 
-/* Visits the key and the OCSP response of a certificate, and loads it if the walk loads certificates. If that fails,
- * the new set keeps the certificate as it is in the current one. */
+/* Visits the key of a certificate, and loads it if the walk loads certificates. If that fails, the new set keeps the
+ * certificate as it is in the current one. */
 static void visit(struct walk *w, struct candidate *c) {
-	char name[NAME_MAX_BYTES], why[CERTIFICATE_ERROR];
-	const struct location ocsp = {.place = c->cert.place, .name = name};
+	char why[CERTIFICATE_ERROR];
 	struct stat st;
 	w->found++;
 	if (!c->problem) {
-		snprintf(name, sizeof name, "%s.ocsp", c->cert.name);
 		if (c->key.shown && look_at(w, &c->key, &c->state, &st) == 0) keep_from_clients(w, &st);
-		(void)look_at(w, &ocsp, &c->state, &st);
 		if (++w->loadable > CERTIFICATE_FILES_MAX) c->problem = "there are too many";
 	}
 	if (!w->set) return;
-	bool loaded = !c->problem && load_one(w, c, &ocsp, why);
+	bool loaded = !c->problem && load_one(w, c, why);
 	bool kept = !loaded && certificates_keep(w->set, w->files->current, c->cert.shown);
 	w->loaded += loaded || kept;
 	w->failed |= !loaded;

@@ -4,7 +4,7 @@
  *   DIR/server.pem           the default if there is no such pair; DIR is the root
  *   DIR/HOST.pem             for HOST and the names in the certificate
  *   --cert-dir DIR           DIR/NAME/fullchain.pem and DIR/NAME/privkey.pem, as of certbot; --acme uses the same names
- * The OCSP response to staple (DER) has the name of the certificate's file with ".ocsp" appended. */
+ */
 #ifndef GATLING_TLS_CERTIFICATE_FILES_H
 #define GATLING_TLS_CERTIFICATE_FILES_H
 

@@ -10,7 +10,6 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/host.h"
-#include "gatling/tls/ocsp.h"
 #include "gatling/tls/pem.h"
 
 enum { CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
@@ -243,10 +242,9 @@ static int try_pair(SSL_CTX *context, const struct pair *p, char *error) {
 	return good ? 0 : fail(error, reason ? reason : "no memory");
 }
 
-/* Adds a key with its certificate, which is one of all. Attaches the OCSP response if it is about this certificate;
- * otherwise writes a message to warning. */
+/* Adds a key with its certificate, which is one of all. */
 static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all, const struct certificate_source *from,
-				   bool *stapled, char *error, char *warning) {
+				   char *error) {
 	X509 *own = NULL;
 	for (int i = 0; i < sk_X509_num(all) && !own; i++)
 		if (X509_check_private_key(sk_X509_value(all, i), key) == 1) own = sk_X509_value(all, i);
@@ -268,22 +266,19 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	int result = complete ? try_pair(set->context, p, error) : fail(error, "no memory");
 	if (result == 0 && !add_pair(set, p)) result = fail(error, "no memory");
 	if (result == -1) pair_release(p);
-	else if (from->ocsp.length) *stapled |= ocsp_attach(own, issuer_of(own, all), from->ocsp, warning) == 0;
 	return result;
 }
 
-int certificates_add(struct certificates *set, const struct certificate_source *from, char *error, char *warning) {
-	bool stapled = false;
+int certificates_add(struct certificates *set, const struct certificate_source *from, char *error) {
 	int keys = 0, result = 0;
 	unsigned pairs = set->pairs;
-	*warning = '\0';
 	ERR_clear_error();
 	STACK_OF(X509) *all = pem_certificates(from->pem, CERTIFICATES_IN_FILE_MAX, error);
 	BIO *text = BIO_new_mem_buf(from->pem, -1);
 	if (!all) result = -1;
 	else if (!text) result = fail(error, "no memory");
 	for (EVP_PKEY *key; result == 0 && (key = PEM_read_bio_PrivateKey(text, NULL, pem_no_password, NULL)); keys++) {
-		result = add_key(set, key, all, from, &stapled, error, warning);
+		result = add_key(set, key, all, from, error);
 		EVP_PKEY_free(key);
 	}
 	BIO_free(text);
@@ -294,7 +289,6 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 	while (result == -1 && set->pairs > pairs) pair_release(set->pair[--set->pairs]);
 	sk_X509_pop_free(all, X509_free);
 	ERR_clear_error();
-	if (stapled) *warning = '\0';
 	return result;
 }
 

@@ -25,7 +25,6 @@ struct certificate_source {
 	const char *origin; /* the file */
 	const char *pem;    /* its text, NUL-terminated */
 	const char *host;   /* another name for the certificates, or NULL */
-	struct slice ocsp;  /* the OCSP response (DER) to staple to the certificate that it is about, or empty */
 	/* The set in use, or NULL. If it has certificates from this file, only valid ones may replace them. */
 	const struct certificates *last;
 };
@@ -33,9 +32,9 @@ struct certificate_source {
 /* Adds each private key of the source with its certificate, which must be in the source, too, and the intermediate
  * certificates. They are used for the DNS names in the certificate (subjectAltName) and for host. Keys of different
  * types may be used for the same names, even if they are from different files. The first one that is added is the
- * default. Must be called before certificates_seal(). Writes an error about the OCSP response, or "", to warning
- * (CERTIFICATE_ERROR bytes). Returns 0, or -1 with a message in error; then nothing was added. */
-int certificates_add(struct certificates *set, const struct certificate_source *source, char *error, char *warning);
+ * default. Must be called before certificates_seal(). Returns 0, or -1 with a message in error (CERTIFICATE_ERROR
+ * bytes); then nothing was added. */
+int certificates_add(struct certificates *set, const struct certificate_source *source, char *error);
 
 bool certificates_empty(const struct certificates *set);
 

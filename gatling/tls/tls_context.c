@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "gatling/tls/certificates.h"
-#include "gatling/tls/ocsp.h"
 #include "gatling/tls/tickets.h"
 
 /* The DHE suites of some versions of the profile are left out: they cost the server more than its client
@@ -46,16 +45,6 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 	return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static int staple(SSL *ssl, void *unused) {
-	(void)unused;
-	struct slice response = ocsp_of(SSL_get_certificate(ssl), time(NULL));
-	if (!response.length) return SSL_TLSEXT_ERR_NOACK;
-	unsigned char *copy = OPENSSL_memdup(response.at, response.length); /* the connection frees it */
-	if (copy && SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)response.length)) return SSL_TLSEXT_ERR_OK;
-	OPENSSL_free(copy);
-	return SSL_TLSEXT_ERR_NOACK;
-}
-
 /* Requires certificates of clients. */
 static bool require_certificates(SSL_CTX *context, STACK_OF(X509) * authorities) {
 	bool ok = true;
@@ -84,7 +73,7 @@ SSL_CTX *tls_context_new(STACK_OF(X509) * authorities) {
 	if (!fetch_methods() || !SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) || !SSL_CTX_set_cipher_list(c, ciphers) ||
 		!SSL_CTX_set_ciphersuites(c, suites) || !SSL_CTX_set1_groups_list(c, groups) ||
 		!SSL_CTX_set_session_id_context(c, session_context, sizeof session_context - 1) ||
-		!SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) || !SSL_CTX_set_tlsext_status_cb(c, staple) ||
+		!SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) ||
 		(authorities && !require_certificates(c, authorities))) {
 		SSL_CTX_free(c);
 		return NULL;

@@ -49,9 +49,7 @@ static int set_up(void **state) {
 	if (!mkdtemp(directory)) return -1;
 	snprintf(path, sizeof path, "%s/site", directory);
 	mkdir(path, 0755);
-	const char *names[] = {
-		"cert",      "cert.ocsp", "certx", "a.pem", "a.pem.ocsp", "a.key", "site/fullchain.pem", "site/privkey.pem",
-		"site/other"};
+	const char *names[] = {"cert", "certx", "a.pem", "a.key", "site/fullchain.pem", "site/privkey.pem", "site/other"};
 	for (size_t i = 0; i < COUNT(names); i++) make(names[i], names[i]);
 	snprintf(path, sizeof path, "%s/away.pem", directory);
 	if (symlink("/etc/hostname", path) == -1) return -1;
@@ -89,9 +87,7 @@ static void what_was_named_is_opened(void **state) {
 	assert_true(read(fd, text, sizeof text) == 4 && memcmp(text, "cert", 4) == 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
-	assert_int_equal(error_of(file, "cert.ocsp"), 0);
 	assert_int_equal(error_of(pems, "a.pem"), 0);
-	assert_int_equal(error_of(pems, "a.pem.ocsp"), 0);
 	assert_int_equal(error_of(pems, "none.pem"), ENOENT);
 	assert_int_equal(error_of(pairs, "site/fullchain.pem"), 0);
 	assert_int_equal(error_of(pairs, "site/privkey.pem"), 0);
@@ -145,7 +141,7 @@ static bool lists(int place, const char *name) {
 
 static void a_directory_is_listed_as_far_as_it_may_be_opened(void **state) {
 	(void)state;
-	assert_true(lists(pems, "a.pem") && lists(pems, "a.pem.ocsp"));
+	assert_true(lists(pems, "a.pem"));
 	assert_false(lists(pems, "cert") || lists(pems, "a.key") || lists(pems, "site"));
 	assert_true(lists(pairs, "site"));
 	assert_false(lists(pairs, "."));

@@ -113,10 +113,10 @@ static enum tls_result shake_hands(struct tls_worker *worker, io_loop *loop, SSL
 
 /* Returns a complete set of certificates, or NULL without memory. */
 static struct certificates *make_set(SSL_CTX *context, const char *pem) {
-	char error[CERTIFICATE_ERROR], warning[CERTIFICATE_ERROR];
+	char error[CERTIFICATE_ERROR];
 	const struct certificate_source source = {.origin = "x", .pem = pem, .host = "localhost"};
 	struct certificates *set = certificates_new(context);
-	if (set && certificates_add(set, &source, error, warning) == 0 && certificates_seal(set) == 0) return set;
+	if (set && certificates_add(set, &source, error) == 0 && certificates_seal(set) == 0) return set;
 	certificates_release(set);
 	return NULL;
 }

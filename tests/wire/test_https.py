@@ -518,7 +518,7 @@ def test_clients_need_a_certificate_of_the_authority_if_that_is_wanted(first_bui
 
 
 class Authority:
-    """An authority that issues certificates, and responds about them by OCSP."""
+    """An authority that issues certificates."""
 
     def __init__(self, directory):
         self.directory, self.serial = directory, 16
@@ -528,28 +528,16 @@ class Authority:
         subprocess.run(["openssl", *map(str, command)], cwd=self.directory, check=True, capture_output=True)
 
     def issue(self, name, *key, extensions="", by="ca", days=30):
-        """Makes NAME.pem, with its key. Returns its serial number."""
+        """Makes NAME.pem, with its key."""
         self.serial += 1
         self.run("req", "-new", "-newkey", *key, "-nodes", "-subj", "/CN=x", "-keyout", f"{name}.key", "-out", f"{name}.csr")
         (self.directory / "ext").write_text("subjectAltName=DNS:localhost\n" + extensions)
         self.run("x509", "-req", "-in", f"{name}.csr", "-CA", f"{by}.pem", "-CAkey", f"{by}.key", "-set_serial", self.serial, "-days", days,
                  "-extfile", "ext", "-out", f"{name}.crt")  # fmt: skip
         (self.directory / f"{name}.pem").write_bytes(b"".join((self.directory / f"{name}.{part}").read_bytes() for part in ("key", "crt")))
-        return self.serial
-
-    def says(self, name, minutes=60):
-        """Returns a response about NAME (DER), valid for that long."""
-        serial = subprocess.run(["openssl", "x509", "-in", f"{name}.crt", "-noout", "-serial"], cwd=self.directory,
-                                check=True, capture_output=True, text=True).stdout.strip().split("=")[1]  # fmt: skip
-        (self.directory / "index").write_text(f"V\t391231235959Z\t\t{serial}\tunknown\t/CN=x\n")
-        self.run("ocsp", "-issuer", "ca.pem", "-cert", f"{name}.crt", "-no_nonce", "-reqout", "request")
-        self.run("ocsp", "-index", "index", "-CA", "ca.pem", "-rsigner", "ca.pem", "-rkey", "ca.key", "-reqin", "request", "-respout", "response",
-                 "-nmin", minutes)  # fmt: skip
-        return (self.directory / "response").read_bytes()
 
 
 EC, RSA_KEY = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), ("rsa:2048",)
-TRY_LATER = b"\x30\x03\x0a\x01\x03"  # an OCSPResponse (RFC 6960, section 4.2.1)
 
 
 @pytest.fixture
@@ -587,45 +575,6 @@ def test_a_certificate_whose_issuers_has_expired_is_said(first_build, root, auth
         assert server.errors == [
             "gatling: server.pem: the certificate of an issuer has expired, or is not valid yet: "
             "renew the certificate, and install the whole chain that comes with it"]  # fmt: skip
-
-
-def stapled(server, *options):
-    command = ["openssl", "s_client", "-status", "-connect", f"127.0.0.1:{server.tls_port}", *options]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False).stdout
-
-
-def test_a_response_of_ocsp_is_stapled_to_the_certificate_that_it_is_about(first_build, root, authority_):
-    """An ECDSA and an RSA key in one file, and a response about one of them."""
-    authority_.issue("ec", *EC)
-    rsa = authority_.issue("rsa", *RSA_KEY)
-    put(root, "server.pem", b"".join((authority_.directory / f"{name}.pem").read_bytes() for name in ("ec", "rsa")))
-    put(root, "server.pem.ocsp", authority_.says("rsa"))
-    with Tls(first_build, root, *FLAGS) as server:
-        said = stapled(server, "-sigalgs", "RSA-PSS+SHA256")
-        assert "OCSP Response Status: successful" in said and f"Serial Number: {rsa:02X}" in said
-        assert "OCSP response: no response sent" in stapled(server, "-sigalgs", "ECDSA+SHA256")
-        assert not [line for line in server.errors if "staple" in line]
-
-
-def test_responses_of_ocsp_that_are_of_no_use_are_not_stapled_and_that_is_said_once(first_build, root, authority_):
-    authority_.issue("a", *EC)
-    authority_.issue("b", *EC)
-    good = authority_.says("a")
-    useless = {
-        b"garbage": "no response of OCSP", TRY_LATER: "trylater", good + b"x": "no response of OCSP",
-        authority_.says("b"): "another certificate", re.sub(rb"20\d\d(\d{10}Z)", rb"2020\1", good): "expired",
-        b"-----BEGIN OCSP RESPONSE-----\n": "no response of OCSP",
-    }  # fmt: skip
-    put(root, "server.pem", (authority_.directory / "a.pem").read_bytes())
-    for response, why in useless.items():
-        put(root, "server.pem.ocsp", response)
-        with Tls(first_build, root, *FLAGS) as server:
-            assert "no response sent" in stapled(server)
-            put(root, "other.pem", certificate("DNS:other")[1].read_bytes() + certificate("DNS:other")[0].read_bytes())
-            eventually(lambda: names(server.connect(name="other")) == "DNS:other", 10)
-            lines = eventually(lambda: [line for line in server.errors if "staple" in line])
-            assert len(lines) == 1 and why in lines[0] and "server.pem.ocsp" in lines[0]
-            (root.path / "other.pem").unlink()
 
 
 def test_of_two_files_for_the_same_names_a_broken_one_keeps_its_last_good_key(first_build, root):
