@@ -201,8 +201,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 						  struct text_file *file, void *rules) {
 	struct rules_reader reader = {.report = {.tell = report_line,
 											 .note = notice_checks() ? note_line : NULL,
-											 .there = has_file,
-											 .thorough = notice_checks(),
+											 .there = notice_checks() ? has_file : NULL,
 											 .upstreams = s->upstreams},
 								  .docroot = s->docroot,
 								  .entry = e,

@@ -34,8 +34,7 @@ static unsigned hidden_by(struct redirect_rules *r) {
 /* Returns whether a file is always sent in the place of the rule. */
 static bool has_file_in_way(const struct redirect_rules *r, const struct redirect_rule *rule) {
 	struct slice path = pattern_path_start(&rule->pattern);
-	if (!r->report->thorough || !r->report->there || rule->forced || !rule->pattern.literal || rule->upstream)
-		return false;
+	if (!r->report->there || rule->forced || !rule->pattern.literal || rule->upstream) return false;
 	if (pattern_host(&rule->pattern).at) return false;
 	if (rule->status == 200 && slice_starts(rule->target.path, slice_first(path, path.length - 1)))
 		return false; /* it only says which file that is */

@@ -199,18 +199,6 @@ static void free_rule(struct redirect_rule *rule) {
 	upstream_target_release(rule->upstream);
 }
 
-/* Adds a rule, unless it closes a circle. */
-static bool add_rule(struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
-	r->rule[r->rules++] = *rule;
-	int before = redirect_closes_circle(r);
-	if (before == REDIRECT_NO_RULE) {
-		redirect_report_hidden(r, error);
-		return true;
-	}
-	r->rules--;
-	return rules_fail(error, "it leads in a circle: line %u leads back to it", r->rule[before].line);
-}
-
 /* Returns whether a rule has a status with '!' that is not one of a redirect, though it may not have been read. */
 static bool is_meant_forced(struct slice line) {
 	for (struct slice word; next_word(&line, &word);)
@@ -228,8 +216,7 @@ static void add_refused(struct redirect_rules *r, const struct redirect_rule *ru
 
 static bool add_line(void *rules, struct slice line, struct rules_error *error) {
 	struct redirect_rules *r = rules;
-	struct redirect_rule rule = {
-		.line = error->line, .parameter = r->parameter + r->parameters, .next = REDIRECT_NO_RULE};
+	struct redirect_rule rule = {.line = error->line, .parameter = r->parameter + r->parameters};
 	struct slice from = {0};
 	(void)next_word(&line, &from);
 	if (r->rules == RULES_MAX) return rules_full(error, RULES_MAX, "rules");
@@ -242,12 +229,17 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	rule.scheme = !from.length || from.at[0] == '/'           ? SCHEME_ANY
 				  : slice_starts_nocase(from, SLICE("https")) ? SCHEME_HTTPS
 															  : SCHEME_HTTP;
-	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
-	if (!added && is_meant_forced(line)) rule.forced = true;
+	const bool added = parse_words(&rule, line, r->report->upstreams, error);
+	if (added) {
+		r->rule[r->rules++] = rule;
+		r->parameters += rule.parameters;
+		redirect_report_hidden(r, error);
+	} else if (is_meant_forced(line)) {
+		rule.forced = true;
+	}
 	r->programs |= is_program(rule.to);
 	r->protecting |= is_program(rule.to);
 	r->passing |= added && rule.upstream;
-	if (added) r->parameters += rule.parameters;
 	const bool refused = !added && refuse(&rule);
 	if (refused) add_refused(r, &rule, error);
 	else if (!added) free_rule(&rule);

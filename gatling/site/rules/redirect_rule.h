@@ -1,4 +1,4 @@
-/* redirect_rule.h - a rule of _redirects, for the files that match rules and look for circles. */
+/* redirect_rule.h - a rule of _redirects, for the files that match rules and read them. */
 #ifndef GATLING_SITE_RULES_REDIRECT_RULE_H
 #define GATLING_SITE_RULES_REDIRECT_RULE_H
 
@@ -14,7 +14,6 @@ struct upstream_target;  /* upstream/upstream_address.h */
 enum scheme { SCHEME_ANY, SCHEME_HTTP, SCHEME_HTTPS };
 
 enum {
-	REDIRECT_NO_RULE = -1,
 	/* The rules of a site must not hold up other sites, so what they make the server do is counted in bytes that are
 	 * compared (pattern_subject.work). Filling in a byte of a target counts as this many. */
 	REDIRECT_WORK_FILLING = 16
@@ -34,7 +33,6 @@ struct redirect_rule {
 	bool own_path, scripts, refused;  /* see struct redirect; scripts: for scripts of the site */
 	struct slice extension;           /* of the scripts that the target leads to (FastCGI), with its '.'; or absent */
 	struct upstream_target *upstream; /* NULL: requests are not passed on */
-	int next;                         /* the rule that it leads to, as far as that is known: redirect_closes_circle() */
 };
 
 struct redirect_rules {
@@ -42,7 +40,6 @@ struct redirect_rules {
 	struct redirect_rule *rule;
 	struct parameter *parameter;
 	unsigned rules, parameters;
-	size_t work;                 /* for all circles, while the file is read */
 	unsigned hiding_work;        /* pairs of rules that were compared by hidden_by() */
 	bool hosts;                  /* some pattern has one */
 	bool programs;               /* some rule is for a program */
@@ -69,19 +66,6 @@ static inline bool redirect_rule_redirects(const struct redirect_rule *rule) { r
 
 /* --- redirect_rules.c --- */
 
-/* Fills in the request of a client that follows a redirect of this request. Writes the path to `decoded` (1 +
- * REDIRECT_TARGET_MAX bytes). Returns false if it is not valid. */
-bool redirect_follow(struct slice target, const struct redirect_request *request, char *decoded,
-					 struct redirect_request *next);
-
-/* Returns whether the rule is for the scheme of a request. */
-bool redirect_rule_has_scheme(const struct redirect_rule *rule, const struct redirect_request *request);
-
-/* Writes the target of the rule that has matched to the buffer (REDIRECT_TARGET_MAX bytes). Returns whether it leads to
- * another place than the request. */
-bool redirect_leads_on(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
-					   struct slice *target);
-
 /* Returns the index of a name: pattern_capture(), or PATTERN_TOKENS_MAX plus the index of a parameter, or -1 if the
  * rule has no such name. */
 int redirect_find_name(const struct redirect_rule *rule, struct slice name);
@@ -97,10 +81,5 @@ struct slice redirect_fixed_start(const struct redirect_rule *rule);
 
 /* Reports the last rule if it can never apply: a rule above it, or a file, always comes first. */
 void redirect_report_hidden(struct redirect_rules *rules, struct rules_error *error);
-
-/* --- redirect_circles.c --- */
-
-/* Returns the index of the rule that leads back to the last one, which thereby closes a circle, or REDIRECT_NO_RULE. */
-int redirect_closes_circle(struct redirect_rules *rules);
 
 #endif

@@ -95,12 +95,15 @@ static size_t find_value(const void *context, struct slice text, struct slice *v
 	return length;
 }
 
-bool redirect_rule_has_scheme(const struct redirect_rule *rule, const struct redirect_request *request) {
+/* Returns whether the rule is for the scheme of a request. */
+static bool has_scheme(const struct redirect_rule *rule, const struct redirect_request *request) {
 	return request->any_scheme || rule->scheme != (request->secure ? SCHEME_HTTP : SCHEME_HTTPS);
 }
 
-bool redirect_follow(struct slice target, const struct redirect_request *request, char *decoded,
-					 struct redirect_request *next) {
+/* Fills in the request of a client that follows a redirect of this request. Writes the path to `decoded` (1 +
+ * REDIRECT_TARGET_MAX bytes). Returns false if it is not valid. */
+static bool follow(struct slice target, const struct redirect_request *request, char *decoded,
+				   struct redirect_request *next) {
 	struct redirect_target to = redirect_target_split(target);
 	size_t length;
 	if (path_decode(to.path, decoded + 1, &length) != 0) return false;
@@ -135,7 +138,7 @@ static bool leads_to_itself(const struct redirect_match *match, const struct red
 	struct redirect_request here = *request, next;
 	const bool known = !request->any_scheme || match->rule->scheme != SCHEME_ANY;
 	if (request->any_scheme) here.secure = match->rule->scheme == SCHEME_HTTPS;
-	return redirect_rule_redirects(match->rule) && redirect_follow(target, &here, decoded, &next) &&
+	return redirect_rule_redirects(match->rule) && follow(target, &here, decoded, &next) &&
 		   slice_equal(next.path, request->path) && (!known || next.secure == here.secure) &&
 		   (next.host.at == request->host.at || redirect_target_same_host(next.host, request->host)) &&
 		   match_parameters(match->rule, next.query, values);
@@ -160,11 +163,6 @@ static enum redirect_filled fill_in(const struct redirect_match *match, const st
 	if (filled != REDIRECT_MISFIT || !redirect_rule_redirects(rule)) return filled;
 	filling.query = (struct slice){0};
 	return redirect_target_fill(&filling, buffer, target);
-}
-
-bool redirect_leads_on(const struct redirect_match *match, const struct redirect_request *request, char *buffer,
-					   struct slice *target) {
-	return fill_in(match, request, buffer, target) == REDIRECT_FILLED && !leads_to_itself(match, request, *target);
 }
 
 /* Finds how many bytes of the path, within `reach`, name a script that the rule is for, or 0. Returns false if that is
@@ -250,7 +248,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		const struct redirect_rule *rule = &r->rule[i];
 		if (left && !is_first(rule, request->path, redirected)) continue;
 		if (!rule->scripts && !pattern_may_match(&rule->pattern, &subject)) continue;
-		if (!redirect_rule_has_scheme(rule, request)) continue;
+		if (!has_scheme(rule, request)) continue;
 		match.rule = rule;
 		result->script = 0;
 		if (rule->scripts && !find_script(r, rule, request, reach, &subject.work, &result->script)) break;

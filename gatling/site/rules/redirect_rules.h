@@ -32,10 +32,7 @@
  *
  * A redirect, or a URL, gets the query of the request if the rule has no parameters and `to` has no query; a redirect
  * only if it fits. A rule is skipped if it would redirect to the path and host of the request; if it has parameters,
- * only if its target has them, too; if `from` has a scheme, only if its target has that of the request.
- *
- * A redirect from one path to another that closes a circle with those above it is ignored, unless a file is sent for
- * one of these paths when the rules are read. Rules with a host and rules without are not considered together. */
+ * only if its target has them, too; if `from` has a scheme, only if its target has that of the request. */
 #ifndef GATLING_SITE_RULES_REDIRECT_RULES_H
 #define GATLING_SITE_RULES_REDIRECT_RULES_H
 

@@ -28,9 +28,8 @@ struct rules_report {
 	/* Called for what the owner of a correct line may want to know. NULL: that is not reported. */
 	void (*note)(struct rules_report *report, const struct rules_error *error);
 	/* Returns whether the site has a file for a path (decoded, with a '/' in front), which takes precedence over rules.
-	 * NULL: it has none. */
+	 * NULL: what has no effect while the files are as they are is not reported. */
 	bool (*there)(struct rules_report *report, struct slice path);
-	bool thorough;                             /* also report what has no effect while the files are as they are */
 	const struct upstreams_allowed *upstreams; /* to which requests may be passed on; NULL: to none */
 };
 
