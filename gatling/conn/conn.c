@@ -339,9 +339,6 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.drained = c->state == CONN_HTTP2 && http2_end_announced(c->http2)};
 	if (run.drained) {
 		go(w, c, &run);
-	} else if (c->state == CONN_PASS && conn_pass_awaits(c)) {
-		conn_pass_await_any(c);
-		if (conn_pass_lacks_content(c)) conn_readable(w, c); /* before Linux 4.18 there is no event */
 	} else if (c->state == CONN_HEAD || c->state == CONN_BODY ||
 			   (c->state == CONN_PASS && conn_pass_lacks_content(c) && !conn_pass_has_answered(c))) {
 		count_timeout(c);

@@ -9,11 +9,6 @@
 
 enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, DRAW_LEAST = 64 * 1024 }; /* bytes */
 
-/* Content that comes fast is awaited in pieces of so many bytes, since each piece wakes the client, the upstream and
- * this process: 1 MB then takes 0.75 of the time. Slower content is not held up for longer than CONN_PASS_AWAITED_MS.
- * Once there is a response, whose bytes move the deadline, any number of bytes is awaited. */
-enum { AWAITED = 64 * 1024, FAST = AWAITED / 2 };
-
 /* There may be thousands: the order of the members leaves no gaps. */
 struct conn_pass {
 	struct passed_request passed;
@@ -30,7 +25,6 @@ struct conn_pass {
 	bool begun : 1;           /* some content of the request, or a head of a response, has come */
 	bool tunnel : 1;
 	bool trickles : 1; /* the last read brought little content */
-	bool awaits : 1;   /* the client's socket becomes ready when AWAITED bytes have come */
 	bool stalled : 1;  /* the socket was full after the last write */
 };
 
@@ -88,21 +82,8 @@ bool conn_pass_waits_for_client(const struct conn *c) {
 	return p->sending || conn_pass_lacks_content(c);
 }
 
-/* Makes the client's socket ready only when so many bytes have come. */
-static void await(const struct conn *c, int bytes) {
-	c->pass->awaits = setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes) == 0 && bytes > 1;
-}
-
-bool conn_pass_awaits(const struct conn *c) { return c->pass->awaits; }
-
-void conn_pass_await_any(struct conn *c) {
-	await(c, 1);
-	conn_set_timer(c); /* replaces the one of CONN_PASS_AWAITED_MS */
-}
-
 struct kept_request *conn_pass_end(struct conn *c) {
 	struct conn_pass *p = c->pass;
-	if (p->awaits) await(c, 1);
 	struct kept_request *kept = passed_request_end(&p->passed, &c->context->batches, &c->peer, COUNT_HTTP1);
 	free(p->trailers);
 	free(p);
@@ -148,7 +129,6 @@ bool conn_pass_draw(struct conn *c, struct conn_run *run) {
 	size_t sent;
 	const ssize_t n = passage_draw(p->passed.passage, c->fd, c->context->scratch, most, &sent);
 	if (n <= 0) return n == -1 && errno == EAGAIN;
-	if (!p->awaits && !p->passed.status && n >= FAST && rest >= 3 * AWAITED) await(c, AWAITED);
 	p->trickles = n < LEAST_ROOM; /* each piece would take a page in the kernel */
 	run->input = (struct slice){.at = c->context->scratch, .length = (size_t)n - sent};
 	body_take(&p->body, sent);
@@ -309,7 +289,6 @@ enum conn_pass_result conn_pass_go_on(struct conn *c, struct conn_run *run) {
 	bool waits = result == CONN_PASS_WAITS && conn_pass_waits_for_client(c);
 	run->progress |= waits != p->waited; /* it has another deadline now */
 	p->waited = waits;
-	if (p->awaits && (body_rest(&p->body) < 2 * AWAITED || p->passed.status)) conn_pass_await_any(c);
 	/* HTTP/1.0: the part that has come must not look like the whole */
 	if (result == CONN_PASS_BROKEN && p->passed.status && passed_request_kept(&p->passed)->minor == 0)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);

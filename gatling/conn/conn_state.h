@@ -175,12 +175,6 @@ bool conn_pass_has_request(const struct conn *conn);   /* all of it: the client 
 bool conn_pass_has_answered(const struct conn *conn);
 bool conn_pass_is_tunnel(const struct conn *conn);
 
-/* conn_pass_awaits() returns whether more than a byte of content is awaited at a time. After CONN_PASS_AWAITED_MS (plus
- * IO_TICK_MS), conn_pass_await_any() awaits any number, and sets the timer again. */
-enum { CONN_PASS_AWAITED_MS = 50 };
-bool conn_pass_awaits(const struct conn *conn);
-void conn_pass_await_any(struct conn *conn);
-
 /* --- conn_http1.c: the functions of the states; they return the next state, or the same one if it has to wait --- */
 
 enum conn_state conn_http1_head(struct conn *conn, struct conn_run *run); /* CONN_IDLE, CONN_HEAD */

@@ -29,8 +29,7 @@ static int64_t linger_ms(const struct conn *c) {
 }
 
 static int64_t pass_timeout_ms(const struct conn *c) {
-	if (conn_pass_waits_for_client(c))
-		return conn_pass_awaits(c) ? CONN_PASS_AWAITED_MS : milliseconds(c->context->options->timeout_s);
+	if (conn_pass_waits_for_client(c)) return milliseconds(c->context->options->timeout_s);
 	if (c->input_ended) return CONN_GONE_MS;
 	return c->context->draining && conn_pass_is_tunnel(c) ? CONN_TUNNEL_LAST_MS : NEVER_MS;
 }
