@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "io/mechanism.h"
@@ -17,12 +16,6 @@
 enum { TABLE_MINIMUM = 64 };
 
 const char *io_mechanism(void) { return io_default->name(); }
-
-int64_t io_read_clock(void) {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * IO_NS_PER_S + t.tv_nsec;
-}
 
 int64_t io_now(const io_loop *loop) { return io_clock_ms(loop); }
 int64_t io_now_ns(const io_loop *loop) { return loop->now_ns; }

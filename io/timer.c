@@ -3,7 +3,15 @@
  * stays in its slot, and is moved when that slot comes up. */
 #include "io/timer.h"
 
+#include <time.h>
+
 enum { TIMED_OUT = IO_SLOT_TIMED_OUT - 1 }; /* index of the list of io_timedout() */
+
+int64_t io_read_clock(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * IO_NS_PER_S + t.tv_nsec;
+}
 
 void io_timer_init(io_loop *loop) {
 	loop->tick = io_clock_ms(loop) / IO_TICK_MS;

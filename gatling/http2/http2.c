@@ -43,18 +43,6 @@ void http2_free(struct http2 *h) {
 	free(h);
 }
 
-/* Estimates the bytes that nghttp2 takes: those that RFC 7541, section 4.1 counts, and overhead. */
-static size_t table_memory(nghttp2_hd_inflater *inflater) {
-	enum { STATIC_ENTRIES = 61, ENTRY = 128, INFLATER = 2048 };
-	size_t entries = nghttp2_hd_inflate_get_num_table_entries(inflater) - STATIC_ENTRIES;
-	return INFLATER + entries * ENTRY + nghttp2_hd_inflate_get_dynamic_table_size(inflater);
-}
-
-size_t http2_memory(const struct http2 *h) {
-	return sizeof *h + h->memory + h->block_length + (h->unopened ? sizeof *h->unopened : 0) +
-		   table_memory(h->inflater);
-}
-
 bool http2_idle(const struct http2 *h) { return !h->open && !h->block_stream; }
 bool http2_ended(const struct http2 *h) { return h->failed || ((h->draining || h->leaving) && http2_idle(h)); }
 

@@ -42,9 +42,6 @@ void http2_calm(struct http2 *http2, struct http2_output *out);
 /* Drops incomplete requests: the client has closed its side, and sends no more. */
 void http2_input_ended(struct http2 *http2);
 
-/* Returns how many bytes of memory the session takes. */
-size_t http2_memory(const struct http2 *http2);
-
 /* Returns whether a header block has begun and not ended. */
 bool http2_in_block(const struct http2 *http2);
 
@@ -55,6 +52,11 @@ bool http2_ended(const struct http2 *http2);       /* the connection is to be cl
 /* Returns whether a request has come, content has been passed on, or part of a response has been framed, since the last
  * call. */
 bool http2_progress(struct http2 *http2);
+
+/* --- http2_memory.c --- */
+
+/* Returns how many bytes of memory the session takes. */
+size_t http2_memory(const struct http2 *http2);
 
 /* --- stream_send.c --- */
 

@@ -23,14 +23,6 @@ struct opener *opener_new(void) {
 	return o;
 }
 
-const char *opener_name_in(const char *directory, const char *path) {
-	size_t length = strlen(directory);
-	while (length && directory[length - 1] == '/') length--;
-	if (strncmp(path, directory, length) != 0 || path[length] != '/') return NULL;
-	const char *name = path + length + 1;
-	return *name && *name != '.' && !strchr(name, '/') ? name : NULL;
-}
-
 /* Returns the first length bytes of path as an absolute path, to be freed with free(), or NULL with errno. */
 static char *absolute(const char *path, size_t length) {
 	char directory[PATH_MAX] = "", *text;

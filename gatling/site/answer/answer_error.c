@@ -134,3 +134,15 @@ bool decision_admitted(struct decision *d, const struct guard *guard) {
 	}
 	return any;
 }
+
+bool decision_admitted_to(struct decision *d, struct slice path) {
+	struct guard guard = basic_auth_guard(d->context->auth, path, false);
+	bool is = decision_admitted(d, &guard);
+	d->unlisted = guard.unlisted;
+	guard_release(&guard);
+	return is;
+}
+
+bool decision_admitted_without_file(struct decision *d) {
+	return decision_admitted_to(d, (struct slice){.at = d->path, .length = d->site->prefix.length + d->length});
+}

@@ -1,4 +1,4 @@
-/* answer_missing.c - see decision.h: redirects, listings and other answers where there is no file. */
+/* answer_missing.c - see decision.h: listings and other answers where there is no file. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,49 +9,6 @@
 #include "gatling/http/path.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
-
-/* --- redirects --- */
-
-char *decision_location(void) { return WORKSPACE(LOCATION_MAX); }
-
-/* Redirects to decision_location(), which ends at `end`. */
-static void redirect(struct decision *d, int status, const char *end) {
-	d->response->status = status;
-	d->response->location = (struct slice){.at = decision_location(), .length = (size_t)(end - decision_location())};
-}
-
-/* Appends the path and query of the request to the location. */
-static char *add_target(const struct decision *d, char *at) {
-	at += path_encode_target(d->request->path, at);
-	return at + path_encode_target(d->request->query, at);
-}
-
-/* Writes a location that starts with exactly one slash, so that it stays on this host, and is encoded, so that it
- * contains no line break. It is not kept by a browser: when a page has become the index of a directory, the redirects
- * from before and after would lead to each other. */
-void answer_redirect(struct decision *d, struct slice path) {
-	char *at = text_copy(decision_location(), SLICE("/"));
-	at += path_encode(path, at);
-	redirect(d, 301, at + path_encode_target(d->request->query, at));
-	if (d->context->options->cache_control) d->response->lines = SLICE("Cache-Control: no-cache\r\n");
-}
-
-void answer_https_redirect(struct decision *d) {
-	response_status(d->response, 400);
-	if (!d->host.length) return; /* HTTP/1.0, and no address to name instead */
-	char *at = text_copy(decision_location(), SLICE("https://"));
-	at += host_name(d->host, at);
-	if (d->context->https_port != 443) at += sprintf(at, ":%u", d->context->https_port);
-	redirect(d, 301, add_target(d, at));
-}
-
-/* Redirects a request for a missing file to the fallback. */
-static void redirect_to_fallback(struct decision *d) {
-	char *at = text_copy_string(decision_location(), d->context->options->fallback);
-	redirect(d, 302, add_target(d, at[-1] == '/' ? at - 1 : at));
-}
-
-/* --- where there is no file --- */
 
 /* Returns the Cache-Control line of a listing, which is that of a page: a listing cannot be revalidated, but without
  * the line caches would choose a lifetime themselves. Absent if the owner has set a short one, or wants none. */
@@ -126,7 +83,7 @@ static bool follow_link(struct decision *d) {
 		if (*c > ' ' && *c < 127) *at++ = *c;
 		else at += path_encode((struct slice){.at = c, .length = 1}, at);
 	}
-	redirect(d, 301, at);
+	decision_redirect(d, 301, at);
 	return true;
 }
 
@@ -163,7 +120,7 @@ void answer_missing(struct decision *d) {
 		else if (d->context->options->listings && !d->unlisted) answer_listing(d);
 		else answer_error(d, 403);
 	} else if (d->context->options->fallback) {
-		redirect_to_fallback(d);
+		answer_fallback_redirect(d);
 	} else {
 		answer_error(d, 404);
 	}

@@ -6,25 +6,13 @@
 #include "gatling/site/answer/decision.h"
 #include "gatling/site/answer/script.h"
 
-static bool admitted_to(struct decision *d, struct slice path) {
-	struct guard guard = basic_auth_guard(d->context->auth, path, false);
-	bool is = decision_admitted(d, &guard);
-	d->unlisted = guard.unlisted;
-	guard_release(&guard);
-	return is;
-}
-
-bool decision_admitted_without_file(struct decision *d) {
-	return admitted_to(d, (struct slice){.at = d->path, .length = d->site->prefix.length + d->length});
-}
-
 /* Returns whether the realms admit the request to its path as a directory, with or without a trailing slash. If not,
  * fills in the response. */
 static bool admitted_as_directory(struct decision *d) {
 	char *end = d->local + d->length;
 	if (decision_names_directory(d)) return decision_admitted_without_file(d);
 	*end = '/';
-	bool is = admitted_to(d, (struct slice){.at = d->path, .length = (size_t)(end + 1 - d->path)});
+	bool is = decision_admitted_to(d, (struct slice){.at = d->path, .length = (size_t)(end + 1 - d->path)});
 	*end = '\0';
 	return is;
 }
@@ -34,7 +22,7 @@ static bool admitted_to_script(struct decision *d, struct slice name) {
 	char path[SITE_PREFIX_MAX + TARGET_MAX + 1];
 	char *end = text_copy(text_copy(path, d->site->prefix), slice_rest(name, 1));
 	*end = '\0';
-	return admitted_to(d, (struct slice){.at = path, .length = (size_t)(end - path)});
+	return decision_admitted_to(d, (struct slice){.at = path, .length = (size_t)(end - path)});
 }
 
 /* Replaces the requested path by that of a target in _redirects. Returns false if that cannot be served. */

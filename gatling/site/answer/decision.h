@@ -67,6 +67,29 @@ void answer_error(struct decision *d, int status);
 /* Returns whether a guard admits the request. If not, fills in the response. */
 bool decision_admitted(struct decision *d, const struct guard *guard);
 
+/* The same for the guard of a path, and for that of the request, if there is no file: the response hides what is
+ * there. */
+bool decision_admitted_to(struct decision *d, struct slice path);
+bool decision_admitted_without_file(struct decision *d);
+
+/* --- answer_redirect.c --- */
+
+/* Returns a buffer for a location (LOCATION_MAX bytes), valid until the next answer(). */
+char *decision_location(void);
+
+/* Redirects to decision_location(), which ends at `end`. */
+void decision_redirect(struct decision *d, int status, const char *end);
+
+/* Redirects to the same path with or without a slash at its end: to a decoded path in the site, with the query of the
+ * request. */
+void answer_redirect(struct decision *d, struct slice path);
+
+/* Redirects a request over plain HTTP to HTTPS. */
+void answer_https_redirect(struct decision *d);
+
+/* Redirects a request for a missing file to the fallback. */
+void answer_fallback_redirect(struct decision *d);
+
 /* --- answer_file.c --- */
 
 /* Answers with 200 or 304 if the same request came a moment ago (question.h). Returns whether it did. */
@@ -102,21 +125,7 @@ bool answer_index_script(struct decision *d);
 /* Returns whether there are such a file and rule, or that is unknown. */
 bool decision_has_index_script(struct decision *d);
 
-/* Returns whether the guard of a path without a file admits the request. If not, fills in the response, which hides
- * what is there. */
-bool decision_admitted_without_file(struct decision *d);
-
 /* --- answer_missing.c --- */
-
-/* Returns a buffer for a location (LOCATION_MAX bytes), valid until the next answer(). */
-char *decision_location(void);
-
-/* Redirects to the same path with or without a slash at its end: to a decoded path in the site, with the query of the
- * request. */
-void answer_redirect(struct decision *d, struct slice path);
-
-/* Redirects a request over plain HTTP to HTTPS. */
-void answer_https_redirect(struct decision *d);
 
 /* Reports a symbolic link to a directory, on the way to a missing file, that leads out of the chroot(2) in which the
  * server is. Where the names of directories are known no system call is made, unless there is a link that leads

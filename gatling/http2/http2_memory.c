@@ -1,0 +1,15 @@
+/* http2_memory.c - see http2.h: how much memory a session takes. */
+#include "gatling/http2/http2.h"
+#include "gatling/http2/stream.h"
+
+/* Estimates the bytes that nghttp2 takes: those that RFC 7541, section 4.1 counts, and overhead. */
+static size_t table_memory(nghttp2_hd_inflater *inflater) {
+	enum { STATIC_ENTRIES = 61, ENTRY = 128, INFLATER = 2048 };
+	size_t entries = nghttp2_hd_inflate_get_num_table_entries(inflater) - STATIC_ENTRIES;
+	return INFLATER + entries * ENTRY + nghttp2_hd_inflate_get_dynamic_table_size(inflater);
+}
+
+size_t http2_memory(const struct http2 *h) {
+	return sizeof *h + h->memory + h->block_length + (h->unopened ? sizeof *h->unopened : 0) +
+		   table_memory(h->inflater);
+}
