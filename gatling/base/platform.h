@@ -1,5 +1,5 @@
-/* platform.h - the differences between operating systems, each under one name, except the sandbox. The server has no
- * other #ifdef for a system. */
+/* platform.h - the differences between operating systems, each under one name. Other files test for a system only in
+ * sandbox/, and where a single call differs: SOCK_NONBLOCK, and the name of a process. */
 #ifndef GATLING_BASE_PLATFORM_H
 #define GATLING_BASE_PLATFORM_H
 

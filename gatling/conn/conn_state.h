@@ -1,6 +1,6 @@
-/* conn_state.h - the inside of a connection. conn.c has its life and the only switch over its states, conn_http1.c and
- * conn_http2.c have the functions of the states, and deadline.c, conn_pass.c and transport.c what these use. A file
- * calls only those named behind it, except that conn_pass.c sets the timer. */
+/* conn_state.h - the inside of a connection. conn.c has its life, what each state does and waits for; deadline.c
+ * how long it may take; conn_http1.c and conn_http2.c have the functions of the states, and conn_pass.c and transport.c
+ * what these use. */
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
 
