@@ -292,10 +292,10 @@ static int start(const struct options *o, struct process *p, const char *directo
 	if (take_over_finish(&p->take_over) == -1) return -1;
 	listen_start(o, &p->sockets);
 	(void)take_over_offer(&p->take_over, &p->sockets, o->root); /* if it fails, the next process cannot take over */
-	workers_tell(p->workers, CONTROL_SERVE);
+	notice_serving();
 	confine_and_announce(o, p, directory, root);
 	notice_echo(false);
-	notice_serving();
+	workers_tell(p->workers, CONTROL_SERVE);
 	return 0;
 }
 
@@ -326,6 +326,7 @@ int main(int argc, char **argv) {
 	const struct keeper_options keeper = {
 		.root = options.root, .terminal = terminal, .sandbox = options.sandbox, .runs_programs = options.acme.on};
 	if (keeper_start(&keeper, &p.service, &p.sockets, &signals, &p.link) == -1) return 1;
+	if (p.link.predecessor != -1) notice_serving(); /* it has the standard error of that server */
 	/* platform_has_ktls() is called as root; with kTLS, SIGIO does not report that a socket has room again (Linux 6.1,
 	 * 6.12) */
 	const bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls();

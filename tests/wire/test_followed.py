@@ -15,7 +15,7 @@ import pytest
 from gatling import Connection, Root, Server, certificate, children, eventually, listening, server_of, servers_of, trusting
 from http2 import Http2
 from switching import FOLLOWED_S, Releases, Secure, switch
-from test_process import start_download
+from test_process import start_download, unread
 from test_restart import activated, listener
 
 pytestmark = pytest.mark.clear
@@ -249,6 +249,20 @@ def test_a_server_that_follows_has_given_up_as_much_as_the_first(build, site):
         assert pid != server.pid and os.readlink(f"/proc/{pid}/root") == str(site.root.path / "release-2")
         status = Path(f"/proc/{pid}/status").read_text()
         assert re.search(r"^Uid:\t65534\t65534\t65534\t65534$", status, re.MULTILINE) and re.search("^CapEff:\t0{16}$", status, re.MULTILINE)
+
+
+def test_a_server_for_another_directory_starts_though_nobody_reads_its_lines(build, site):
+    site.link()
+    with unread(build, site.path) as (process, ask):
+        eventually(lambda: ask("/").body == b"1")
+        full = os.open(f"/proc/self/fd/{process.stderr.fileno()}", os.O_WRONLY | os.O_NONBLOCK)
+        with contextlib.suppress(BlockingIOError):
+            while os.write(full, b"x"):
+                pass
+        os.close(full)
+        for number in (b"2", b"3"):
+            site.link()
+            eventually(lambda: ask("/").body == number)
 
 
 # --- connections that cross the change ---

@@ -1,5 +1,6 @@
 """The process: options, addresses, signals, the log."""
 
+import contextlib
 import os
 import re
 import signal
@@ -645,21 +646,32 @@ def test_a_log_whose_reader_has_gone_stops_nobody(build, files):
             assert server.get("/small.bin").status == 200
 
 
+@contextlib.contextmanager
+def unread(build, path):
+    """Starts a server whose standard error nobody reads. Yields the process and a function that asks for a path."""
+    command = [runnable(build), "-c", path, "-p", str(port := free_port()), "-i", "127.0.0.1", "-E", "-n", "--drain-delay", "0"]
+
+    def ask(target):
+        with Connection(("127.0.0.1", port)) as c:
+            return c.get(target)
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, pipesize=8192, **unprivileged()) as process:
+        try:
+            eventually(lambda: listening(port))
+            yield process, ask
+        finally:
+            process.kill()
+
+
 def test_standard_error_that_nobody_reads_stops_nobody(build, root):
     name = "x" * 200
     for i in range(60):  # of each a line says that it is not served: more than the pipe holds
         root.write(f"{i}{name}", b"", mode=0o600)
-    command = [runnable(build), "-c", root.path, "-p", str(port := free_port()), "-i", "127.0.0.1", "-E", "-n", "--drain-delay", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, pipesize=4096, **unprivileged()) as process:
-        try:
-            eventually(lambda: listening(port))
-            for i in range(60):
-                with Connection(("127.0.0.1", port)) as c:
-                    assert c.get(f"/{i}{name}").status == 403
-            process.terminate()
-            assert process.wait(TIMEOUT) == 0
-        finally:
-            process.kill()
+    with unread(build, root.path) as (process, ask):
+        for i in range(60):
+            assert ask(f"/{i}{name}").status == 403
+        process.terminate()
+        assert process.wait(TIMEOUT) == 0
         assert b"serving" in process.stderr.read()
 
 
