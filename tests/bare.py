@@ -20,9 +20,9 @@ sys.path[:0] = [str(TOP / "tests/wire")]
 from gatling import children  # noqa: E402
 
 RELEASES = ("bookworm", "trixie")
-KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gatling-check", "bare")
+KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gatling-check", "roots")
 KEPT_DAYS = 7
-MIRROR = "http://deb.debian.org/debian"
+SUITES = "http://deb.debian.org/debian {0}", "http://deb.debian.org/debian {0}-updates", "http://deb.debian.org/debian-security {0}-security"
 # What a machine needs to reach the registries of packages from where it is.
 REACHES = re.compile(r"(?i).*(proxy|cert|ca_bundle)")
 ENTER = """
@@ -46,13 +46,14 @@ def commands():
 
 
 def make_root(release, path):
-    """Unpacks a Debian with make and git, which is made anew when it is KEPT_DAYS old."""
+    """Unpacks a Debian with make and git, and with the suites that its installer enables, which is made anew when it is KEPT_DAYS old."""
     kept = KEPT / f"{release}.tar"
     if not kept.exists() or time.time() - kept.stat().st_mtime > KEPT_DAYS * 86400:
         KEPT.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=KEPT) as new:
+            lines = [f"deb {suite.format(release)} main" for suite in SUITES]
             subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", "--include=make,git", release,
-                            f"{new}/root.tar", MIRROR], check=True)  # fmt: skip
+                            f"{new}/root.tar", *lines], check=True)  # fmt: skip
             os.rename(f"{new}/root.tar", kept)
     subprocess.run(["tar", "-C", path, "--exclude=./dev/*", "-xf", kept], check=True)
 

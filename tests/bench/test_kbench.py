@@ -11,7 +11,7 @@ from pathlib import Path
 
 import analysis
 import pytest
-from gatling import eventually
+from gatling import eventually, runnable
 
 COLUMNS = {
     "socket": ["socket_ns"],
@@ -342,7 +342,7 @@ def test_at_the_end_of_the_ports_it_stops_and_says_so(plain, tmp_path, name, cal
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to be somebody with few processes")
 def test_at_the_limit_of_processes_it_ends_those_that_there_are(plain, tmp_path):
-    done = kbench(plain, "fork", "-n", 500, "--runs", 1, status=3, user=65533,
+    done = kbench(plain, "fork", "-n", 500, "--runs", 1, status=3, program=runnable(plain, "bench/kbench"), user=65533,
                   preexec_fn=limited(resource.RLIMIT_NPROC, 20))  # fmt: skip
     table = table_of(done, tmp_path)
     assert table.verdicts[0][0] == "LIMIT" and "RLIMIT_NPROC" in table.verdicts[0][1]

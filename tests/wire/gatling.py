@@ -239,12 +239,12 @@ class Connection:
 
 
 @functools.cache
-def runnable(build):
-    """Returns a copy of the server that everybody may run, wherever the build is."""
+def runnable(build, program="gatling"):
+    """Returns a copy of a program that everybody may run, wherever the build is."""
     directory = tempfile.mkdtemp(prefix="gatling-wire-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     os.chmod(directory, 0o755)
-    return shutil.copy(build / "gatling", directory)
+    return shutil.copy(build / program, directory)
 
 
 def share_descriptors(thread, other):
