@@ -27,7 +27,7 @@ MEASUREMENTS = {  # a command below bench/, and programs that it runs at some ti
     "suite": (["suite/run", "--build", "{plain}", "--out", "{out}", "--runs", "100", "--only", "thread"], {"kbench"}),
     "suite-server": (["suite/run", "--build", "{build}", "--out", "{out}", "--only", "http-epoll"], {"gatling", "connbench"}),
     "delay": (["versus/delay.py", "{plain}", "--servers", "gatling", "--out", "{out}"], {"qemu-system-x86"}),
-    "vm": (["suite/vm", "--build", "{plain}", "--out", "{out}", "--only", "socket", "--accel", "tcg", "6.1"], {"qemu-system-x86"}),
+    "vm": (["suite/vm", "--build", "{plain}", "--out", "{out}", "--only", "socket", "--accel", "tcg", "6.12"], {"qemu-system-x86"}),
 }
 
 
