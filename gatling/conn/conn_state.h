@@ -154,7 +154,6 @@ enum conn_state conn_end(struct conn *conn, bool linger);
 
 /* Sets the deadline of the connection's state. */
 void conn_set_deadline(struct conn *conn);
-void conn_set_timer(struct conn *conn); /* for the deadline that was set */
 
 /* Called when the deadline has passed. Ends the waits of requests that have waited for a job for timeout_s. Returns
  * whether there are any; they can then be answered without the job. */

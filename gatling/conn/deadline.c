@@ -53,11 +53,9 @@ static int64_t timeout_ms(const struct conn *c) {
 	return NEVER_MS;
 }
 
-void conn_set_timer(struct conn *c) { io_timeout(c->context->loop, c->fd, c->since_ms + timeout_ms(c)); }
-
 static void set_timer(struct conn *c) {
 	c->since_ms = io_now(c->context->loop);
-	conn_set_timer(c);
+	io_timeout(c->context->loop, c->fd, c->since_ms + timeout_ms(c));
 }
 
 /* Leaves the length of the send queue unknown, which saves a system call: the first deadline then counts as progress.

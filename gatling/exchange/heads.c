@@ -5,11 +5,8 @@
 
 /* Returns whether a head belongs to one client alone: it has Authorization or Cookie. */
 static bool is_personal(const struct request *r) {
-	struct slice rest = r->lines, name, value;
-	if (request_has(r, FIELD_AUTHORIZATION)) return true;
-	while (request_next_line(&rest, &name, &value))
-		if (slice_equal_nocase(name, SLICE("cookie"))) return true;
-	return false;
+	struct slice lines = r->lines, value;
+	return request_has(r, FIELD_AUTHORIZATION) || request_next_value(&lines, SLICE("cookie"), &value);
 }
 
 /* Makes a slice of the text `from` one of its copy at `to`. Other slices, such as the path "/" that a target lacked,

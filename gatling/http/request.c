@@ -319,15 +319,18 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 	return (int)used;
 }
 
-bool request_next_line(struct slice *lines, struct slice *name, struct slice *value) {
-	if (!lines->length) return false;
-	const size_t end = slice_until(*lines, '\n');
-	struct slice line = slice_first(*lines, end);
-	slice_drop(lines, end < lines->length ? end + 1 : end);
-	if (slice_ends(line, SLICE("\r"))) line.length--;
-	*name = slice_first(line, slice_until(line, ':'));
-	*value = slice_trim(slice_rest(line, name->length + (name->length < line.length)));
-	return true;
+bool request_next_value(struct slice *lines, struct slice name, struct slice *value) {
+	while (lines->length) {
+		const size_t end = slice_until(*lines, '\n');
+		struct slice line = slice_first(*lines, end);
+		slice_drop(lines, end < lines->length ? end + 1 : end);
+		const size_t colon = slice_until(line, ':');
+		if (!slice_equal_nocase(slice_first(line, colon), name)) continue;
+		if (slice_ends(line, SLICE("\r"))) line.length--;
+		*value = slice_trim(slice_rest(line, colon < line.length ? colon + 1 : line.length));
+		return true;
+	}
+	return false;
 }
 
 bool request_plausible(const char *buffer, size_t length) {

@@ -103,9 +103,10 @@ static inline bool request_repeats(const struct request *request, enum field_nam
 /* Returns the value of the first field with that name, or an absent slice. */
 struct slice request_field(const struct request *request, enum field_name name);
 
-/* Takes the next of request->lines off the front of *lines: its name and its value, trimmed. Returns false at the
- * end. For fields that are not known, which few requests are asked for. */
-bool request_next_line(struct slice *lines, struct slice *name, struct slice *value);
+/* Takes lines off the front of *lines, which begins as request->lines, up to the next one with that name (in lower or
+ * upper case), and returns whether there is one, with its value, trimmed. For fields that are not known, which few
+ * requests are asked for. */
+bool request_next_value(struct slice *lines, struct slice name, struct slice *value);
 
 /* Returns a copy that does not refer to the caller's buffer, to be freed with free(), or NULL if memory runs out.
  * *size: bytes of memory that it takes. */

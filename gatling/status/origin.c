@@ -28,10 +28,8 @@ static bool knows(const struct status_names *names, struct slice authority) {
 
 /* Returns whether each Sec-Fetch-Site, if there is any, allows an answer. */
 static bool is_of_this_site(struct slice lines) {
-	for (struct slice name, value; request_next_line(&lines, &name, &value);) {
-		if (!slice_equal_nocase(name, SLICE("sec-fetch-site"))) continue;
+	for (struct slice value; request_next_value(&lines, SLICE("sec-fetch-site"), &value);)
 		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
-	}
 	return true;
 }
 

@@ -104,9 +104,9 @@ static struct slice reach(const void *decision, struct slice path) {
 }
 
 static bool has_cookie(const void *decision, struct slice wanted) {
-	struct slice lines = ((const struct decision *)decision)->request->lines, name, rest;
-	while (request_next_line(&lines, &name, &rest)) {
-		while (slice_equal_nocase(name, SLICE("cookie")) && rest.length) {
+	struct slice lines = ((const struct decision *)decision)->request->lines, rest;
+	while (request_next_value(&lines, SLICE("cookie"), &rest)) {
+		while (rest.length) {
 			const size_t length = slice_until(rest, ';');
 			const struct slice pair = slice_trim(slice_first(rest, length));
 			slice_drop(&rest, length < rest.length ? length + 1 : length);
@@ -118,13 +118,10 @@ static bool has_cookie(const void *decision, struct slice wanted) {
 
 /* Returns the language that the client prefers, which browsers list first. */
 static struct slice language_of(const void *decision) {
-	struct slice lines = ((const struct decision *)decision)->request->lines, name, list, first = SLICE("");
-	while (request_next_line(&lines, &name, &list)) {
-		if (!slice_equal_nocase(name, SLICE("accept-language"))) continue;
-		if (slice_next_element(&list, &first)) first = slice_trim(slice_first(first, slice_until(first, ';')));
-		break;
-	}
-	return first;
+	struct slice lines = ((const struct decision *)decision)->request->lines, list, first;
+	if (!request_next_value(&lines, SLICE("accept-language"), &list) || !slice_next_element(&list, &first))
+		return SLICE("");
+	return slice_trim(slice_first(first, slice_until(first, ';')));
 }
 
 static bool is_secure(const struct decision *d) {

@@ -13,12 +13,6 @@ struct upstream_target;  /* upstream/upstream_address.h */
 
 enum scheme { SCHEME_ANY, SCHEME_HTTP, SCHEME_HTTPS };
 
-enum {
-	/* The rules of a site must not hold up other sites, so what they make the server do is counted in bytes that are
-	 * compared (pattern_subject.work). Filling in a byte of a target counts as this many. */
-	REDIRECT_WORK_FILLING = 16
-};
-
 /* Slices refer to the text of the rules. */
 struct redirect_rule {
 	struct pattern pattern;

@@ -8,9 +8,10 @@
 #include "gatling/site/rules/parameters.h"
 #include "gatling/site/rules/redirect_rule.h"
 
-/* How much is compared for a request, as pattern_subject.work counts it. A byte of a query counts as WORK_PARAMETER for
- * each parameter that is looked for, looking for a file as WORK_FILE. */
-enum { REQUEST_WORK_MAX = 2 << 20, WORK_PARAMETER = 4, WORK_FILE = 1024 };
+/* The rules of a site must not hold up other sites, so what they make the server do for a request is counted in bytes
+ * that are compared (pattern_subject.work). A byte of a query counts as WORK_PARAMETER for each parameter that is
+ * looked for, one of a target that is filled in as WORK_FILLING, looking for a file as WORK_FILE. */
+enum { REQUEST_WORK_MAX = 2 << 20, WORK_PARAMETER = 4, WORK_FILLING = 16, WORK_FILE = 1024 };
 
 /* Returns whether the query has the parameters of the rule, and fills in their values. */
 static bool match_parameters(const struct redirect_rule *rule, struct slice query, struct slice *values) {
@@ -222,7 +223,7 @@ bool redirect_rules_may_send(const struct redirect_rules *r, struct slice path) 
 /* Returns what filling in the target counts, with looking whether it leads to itself. */
 static size_t filling_work(const struct redirect_rule *rule, const struct redirect_request *q) {
 	const size_t length = rule->to.length + q->path.length + q->query.length;
-	return (REDIRECT_WORK_FILLING + WORK_PARAMETER * rule->parameters) * length;
+	return (WORK_FILLING + WORK_PARAMETER * rule->parameters) * length;
 }
 
 /* Returns whether a rule applies to the path even if one above leaves it to a file: it runs what is there, or denies
