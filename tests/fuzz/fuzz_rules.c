@@ -187,6 +187,15 @@ static void check_redirects(struct slice text, const struct redirect_request *re
 	redirect_rules_free(rules);
 }
 
+/* Returns the path as path_decode() makes it for a request, in out (1 + path.length bytes), or another one if it
+ * refuses the path. */
+static struct slice asked(struct slice path, char *out) {
+	size_t length;
+	out[0] = '/';
+	if (!path.length || path_decode(path, out + 1, &length) != 0) return SLICE("/a/b-c/d");
+	return (struct slice){.at = out, .length = 1 + length};
+}
+
 static struct slice take_word(struct slice *line) {
 	const char *blank = memchr(line->at, ' ', line->length);
 	struct slice word = {.at = line->at, .length = blank ? (size_t)(blank - line->at) : line->length};
@@ -197,15 +206,15 @@ static struct slice take_word(struct slice *line) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
-	char *copy = malloc(length + 1);
-	if (!copy) return 0;
+	char *copy = malloc(length + 1), *decoded = malloc(length + 1);
+	if (!copy || !decoded) abort();
 	if (length) memcpy(copy, data, length);
 	const char *end = memrchr(copy, '\n', length);
 	struct slice text = {.at = copy, .length = end ? (size_t)(end - copy) : 0};
 	struct slice last = {.at = copy + text.length, .length = length - text.length};
 	if (end) last = behind(last, 1);
 	struct redirect_request request = {.host = take_word(&last), .path = take_word(&last), .query = take_word(&last)};
-	if (!request.path.length || request.path.at[0] != '/') request.path = SLICE("/a/b-c/d");
+	request.path = asked(request.path, decoded);
 	if (request.query.length && request.query.at[0] != '?') request.query = (struct slice){0};
 	/* of exact size, so that a sanitizer sees reads beyond the end */
 	char *file = malloc(text.length ? text.length : 1);
@@ -220,6 +229,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		check_redirects(all, &request);
 	}
 	free(file);
+	free(decoded);
 	free(copy);
 	return 0;
 }
