@@ -273,7 +273,7 @@ void accept_resume(struct acceptor *w) {
 int accept_refusal(struct conn_context *w, const struct peer *peer) {
 	const struct peer *owner = conn_owner(w, peer);
 	if (w->connections > shed_from(w) && shed_refuses(w, owner)) return 503;
-	return limits_take_connection(w->limits, owner) ? 0 : 429;
+	return limits_take_connection(w->exchanges.limits, owner) ? 0 : 429;
 }
 
 /* A batch of connections. */

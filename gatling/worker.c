@@ -84,16 +84,15 @@ static int start(struct worker *w) {
 	w->context.fair = &w->fair;
 	w->context.refusal = accept_refusal;
 	w->context.read_most = CONN_SCRATCH;
-	w->context.limits = w->limits;
 	w->acceptor.context = &w->context;
 	w->acceptor.workers = (unsigned)w->options->workers;
 	w->context.memory_max = w->options->conn.memory / (unsigned)w->options->workers;
 	w->context.batches = (struct batch_pool){.loop = w->context.loop, .queue = w->log, .style.format = w->options->log};
-	w->context.http2 = (struct http2_context){.site = &w->context.site,
-											  .batches = &w->context.batches,
-											  .limits = w->limits,
-											  .trust = &w->options->conn.trust,
-											  .memory_max = BUDGET_CONNECTION};
+	w->context.exchanges = (struct exchange_context){.site = &w->context.site,
+													 .batches = &w->context.batches,
+													 .limits = w->limits,
+													 .trust = &w->options->conn.trust};
+	w->context.http2 = (struct http2_context){.exchanges = &w->context.exchanges, .memory_max = BUDGET_CONNECTION};
 	if (!w->context.loop || workspace_open() == -1 ||
 		site_context_open(&w->context.site, w->context.loop, w->root, &w->options->site, (unsigned)w->options->workers,
 						  cached, open) == -1)
@@ -107,8 +106,7 @@ static int start(struct worker *w) {
 												.connector = w->connector,
 												.connections = w->upstreams_max,
 												.gzip = w->options->upstream_gzip};
-	if (w->upstreams_max && !(w->context.upstreams = upstreams_new(&upstreams))) return -1;
-	w->context.http2.upstreams = w->context.upstreams;
+	if (w->upstreams_max && !(w->context.exchanges.upstreams = upstreams_new(&upstreams))) return -1;
 	if (w->upstreams_max) w->context.http2.memory_max = BUDGET_PASSES;
 	w->context.site.challenges = w->challenges;
 	w->context.site.directory = w->directory;
@@ -262,7 +260,7 @@ __attribute__((noinline)) static void run_upstream(struct worker *w, struct upst
 	const uint64_t network = link->passage ? link->network : 0;
 	const int64_t begun_ns = network && fair_samples(&w->fair) ? io_read_clock() : 0;
 	if (link->passage) run(link->passage);
-	else run_idle(w->context.upstreams, link);
+	else run_idle(w->context.exchanges.upstreams, link);
 	if (begun_ns) fair_count(&w->fair, network, (uint64_t)(io_read_clock() - begun_ns));
 	shed_over_budget(&w->context);
 }
@@ -397,7 +395,7 @@ int worker_run(struct worker *w) {
 	accept_stop(&w->acceptor);
 	close_connections(w);
 	if (w->log) log_flush(w->log, io_now(w->context.loop)); /* other workers may go on for long */
-	upstreams_free(w->context.upstreams);
+	upstreams_free(w->context.exchanges.upstreams);
 	response_batch_free_spares(&w->context.batches);
 	site_context_close(&w->context.site);
 	tls_worker_free(w->context.tls);

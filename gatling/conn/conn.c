@@ -8,7 +8,7 @@
 
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
-#include "gatling/conn/conn_pass.h"
+#include "gatling/conn/conn_relay.h"
 #include "gatling/conn/refuse.h"
 #include "gatling/http2/http2.h"
 
@@ -23,7 +23,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	struct conn *c = calloc(1, sizeof *c);
 	if (!c || io_fd(w->loop, fd, c) == -1) {
 		free(c);
-		limits_return_connection(w->limits, conn_owner(w, peer));
+		limits_return_connection(w->exchanges.limits, conn_owner(w, peer));
 		close(fd);
 		return NULL;
 	}
@@ -48,11 +48,11 @@ void conn_close(struct conn_context *w, struct conn *c) {
 		conn_return_batch(c);
 	}
 	if (c->tls) tls_close(c->tls);
-	limits_return_requests(w->limits, &c->peer, c->requests);
-	limits_return_connection(w->limits, conn_peer(c));
+	limits_return_requests(w->exchanges.limits, &c->peer, c->requests);
+	limits_return_connection(w->exchanges.limits, conn_peer(c));
 	tls_release(c->tls);
 	http2_free(c->http2);
-	kept_request_free(c->has_pass ? conn_pass_end(c) : c->waiting);
+	conn_end_exchange(c);
 	free(c->input);
 	rate_windows_forget(&w->rate, c->fd);
 	conn_forget_end(c);
@@ -77,10 +77,8 @@ struct conn *conn_of(const struct conn_context *w, int fd) {
 /* --- memory --- */
 
 static size_t memory(const struct conn *c) {
-	size_t n = conn_kept(c);
+	size_t n = conn_kept(c) + conn_exchange_memory(c);
 	if (c->outgoing) n += response_batch_memory(c->outgoing);
-	if (c->has_pass) n += conn_pass_memory(c);
-	else if (c->waiting) n += c->waiting->memory;
 	if (c->tls) n += tls_memory(c->tls);
 	if (c->http2) n += http2_memory(c->http2);
 	return n;
@@ -172,13 +170,12 @@ static enum conn_state run_frames(struct conn *c, struct conn_run *run) {
 }
 
 static enum conn_state wait_for_job(struct conn *c, struct conn_run *run) {
-	c->waiting->ready = resume;
-	c->waiting->owner = c;
+	c->exchange->ready = resume;
 	return conn_http1_job(c, run);
 }
 
 static enum conn_state pass(struct conn *c, struct conn_run *run) {
-	conn_pass_on_ready(c, resume);
+	c->exchange->ready = resume;
 	return conn_http1_pass(c, run);
 }
 
@@ -217,7 +214,7 @@ static bool wants_input(const struct conn *c) {
 	case CONN_HEAD:
 	case CONN_BODY:
 	case CONN_LINGER: return true;
-	case CONN_PASS: return conn_pass_wants_input(c);
+	case CONN_PASS: return conn_relay_wants_input(c);
 	case CONN_HTTP2: return !c->input_ended && !(c->frames_wait && c->ending);
 	case CONN_CONTINUE:
 	case CONN_JOB:
@@ -244,7 +241,7 @@ static bool reads_requests(const struct conn *c) {
 
 /* Handles the end of the client's side. Returns whether it still gets an answer. */
 static bool end_input(struct conn *c, struct conn_run *run) {
-	if (c->state != CONN_PASS || !conn_pass_has_request(c)) return false;
+	if (c->state != CONN_PASS || !conn_relay_has_request(c)) return false;
 	run->progress |= !c->ending;
 	c->input_ended = true;
 	if (!c->ending) c->ending = CONN_ENDING_CLOSE;
@@ -311,7 +308,7 @@ void conn_wait(struct conn_context *w, struct conn *c) {
 
 void conn_readable(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.known = c->state == CONN_HEAD ? conn_kept(c) : 0};
-	if (c->state <= CONN_HANDSHAKE || (conn_pass_draws(c) ? conn_pass_draw(c, &run) : conn_read(c, &run.input)) ||
+	if (c->state <= CONN_HANDSHAKE || (conn_relay_draws(c) ? conn_relay_draw(c, &run) : conn_read(c, &run.input)) ||
 		(c->input_ended && end_input(c, &run)))
 		go(w, c, &run);
 	else conn_close(w, c);
@@ -340,12 +337,12 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 	if (run.drained) {
 		go(w, c, &run);
 	} else if (c->state == CONN_HEAD || c->state == CONN_BODY ||
-			   (c->state == CONN_PASS && conn_pass_lacks_content(c) && !conn_pass_has_answered(c))) {
+			   (c->state == CONN_PASS && conn_relay_lacks_content(c) && !conn_relay_has_answered(c))) {
 		count_timeout(c);
 		c->state = (uint8_t)conn_http1_refuse_late(c, &run);
 		run.progress = true;
 		go(w, c, &run);
-	} else if (c->state == CONN_PASS && c->input_ended && !conn_pass_waits_for_client(c)) {
+	} else if (c->state == CONN_PASS && c->input_ended && !conn_relay_waits_for_client(c)) {
 		if (conn_is_reset(c)) conn_close(w, c);
 		else conn_set_deadline(c);
 	} else if (conn_give_up_waiting(c)) {
@@ -373,7 +370,7 @@ bool conn_waits_for_client(const struct conn *c) {
 	if (io_reading(c->context->loop, c->fd)) return false;
 	if (c->state == CONN_HTTP2)
 		return !http2_idle(c->http2) && !http2_waiting_since(c->http2) && !http2_waits_only_for_upstreams(c->http2);
-	if (c->state == CONN_PASS) return conn_pass_waits_for_client(c);
+	if (c->state == CONN_PASS) return conn_relay_waits_for_client(c);
 	return c->state == CONN_BODY || c->state == CONN_CONTINUE || c->state == CONN_WRITE;
 }
 
@@ -399,7 +396,7 @@ bool conn_close_idle(struct conn_context *w, struct conn *c) {
 
 void conn_drain(struct conn_context *w, struct conn *c) {
 	if (c->state == CONN_HTTP2) resume(c); /* announces the end */
-	else if (c->state == CONN_PASS && conn_pass_is_tunnel(c)) conn_set_deadline(c);
+	else if (c->state == CONN_PASS && conn_relay_is_tunnel(c)) conn_set_deadline(c);
 	else if (w->draining == DRAIN_IDLE && conn_idle(c)) (void)conn_close_idle(w, c);
 	else if (w->draining == DRAIN_IDLE && c->state == CONN_LINGER) conn_timed_out(w, c); /* tests it sooner */
 }

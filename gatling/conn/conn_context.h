@@ -8,7 +8,7 @@
 #include "gatling/conn/conn_options.h"
 #include "gatling/conn/rate_window.h"
 #include "gatling/exchange/heads.h"
-#include "gatling/exchange/response_batch.h"
+#include "gatling/exchange/exchange.h"
 #include "gatling/http2/http2.h"
 #include "gatling/site/site_context.h"
 #include "gatling/tls/tls.h"
@@ -45,10 +45,9 @@ struct conn_context {
 	const struct conn_options *options;
 	struct site_context site;
 	struct batch_pool batches;
-	struct limits *limits; /* of the process */
+	struct exchange_context exchanges;
 	struct http2_context http2;
-	struct tls_worker *tls;      /* NULL: no TLS */
-	struct upstreams *upstreams; /* NULL: no request is passed on */
+	struct tls_worker *tls; /* NULL: no TLS */
 	enum conn_drain draining;
 	unsigned connections, connections_max; /* the main thread, too, reads connections */
 	bool limited;       /* connections_max is what the owner has set, not what the descriptors allow */

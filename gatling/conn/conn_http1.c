@@ -2,16 +2,14 @@
  * conn_http1_write() sends them. */
 #include <stdlib.h>
 
-#include "gatling/conn/conn_pass.h"
+#include "gatling/conn/conn_relay.h"
 #include "gatling/http2/http2.h"
-#include "gatling/site/answer/challenge.h"
-#include "gatling/site/answer/health.h"
 
 /* --- clients --- */
 
 /* Gives back the requests that limits_take_request() has counted, except `left` of them. */
 static void return_requests(struct conn *c, uint8_t left) {
-	limits_return_requests(c->context->limits, &c->peer, c->requests - left);
+	limits_return_requests(c->context->exchanges.limits, &c->peer, c->requests - left);
 	c->requests = left;
 }
 
@@ -29,64 +27,9 @@ static void find_client(struct conn *c, const struct request *request) {
 	c->peer = client;
 }
 
-/* --- responses --- */
-
-/* Appends a response to those under way. request: the known parts of the request, or NULL. Returns false if memory runs
- * out. */
-static bool respond(struct conn *c, struct response *r, bool head_only, enum persistence persistence,
-					const struct request *request) {
-	struct conn_context *w = c->context;
-	uint64_t bytes;
-	if (persistence == PERSIST_NOT && c->ending == CONN_ENDING_NONE) c->ending = CONN_ENDING_CLOSE;
-	c->outgoing->files += r->representation && r->representation->fd != -1;
-	if (http1_write(c->outgoing->iob, r, w->common_fields[c->secure], head_only, persistence, &bytes) == -1)
-		return false;
-	if (!c->outgoing->responses++) c->outgoing->sampled = (uint8_t)counters_sample();
-	count_answer(COUNT_HTTP1, r->status);
-	response_batch_note(&w->batches, c->outgoing, &c->peer, request, r->user, r->status, bytes);
-	return true;
-}
-
-/* Refuses a request that is malformed or too late, and reads nothing more. Drops a response that waits for the body of
- * its request. */
-static enum conn_state refuse(struct conn *c, struct conn_run *run, struct response *r, bool head_only,
-							  const struct request *request) {
-	if (!conn_take_batch(c)) {
-		response_drop(r);
-		return CONN_CLOSED;
-	}
-	if (c->forwarding && c->state <= CONN_HEAD) find_client(c, NULL); /* what is known of a head may be forged */
-	if (body_pending(&c->body)) response_batch_reset(&c->context->batches, c->outgoing);
-	c->body = (struct body){0};
-	c->ending = CONN_ENDING_LINGER;
-	run->input.length = 0;
-	return respond(c, r, head_only, PERSIST_NOT, request) ? CONN_WRITE : CONN_CLOSED;
-}
-
-static enum conn_state refuse_status(struct conn *c, struct conn_run *run, int status, bool head_only,
-									 const struct request *request) {
-	struct response r;
-	response_status(&r, status);
-	return refuse(c, run, &r, head_only, request);
-}
-
-enum conn_state conn_http1_refuse_late(struct conn *c, struct conn_run *run) {
-	(void)conn_fetch_input(c); /* the part of the request that has come is dropped */
-	if (c->has_pass) kept_request_free(conn_pass_end(c));
-	return refuse_status(c, run, 408, c->state == CONN_BODY && c->head, NULL);
-}
-
-enum conn_state conn_http1_refuse_clear(struct conn *c, struct conn_run *run) {
-	struct response r;
-	response_status(&r, 400);
-	r.page = SLICE(RESPONSE_PAGE("400 Bad Request", "This port speaks HTTPS",
-								 "<p>It was asked over plain HTTP: the address has to begin with https://\n"));
-	return refuse(c, run, &r, false, NULL);
-}
-
-/* --- requests --- */
-
-/* Returns the local address of the connection, for a request without Host (HTTP/1.0), or an absent slice. */
+/* Writes the local address of the connection, for a request without Host (HTTP/1.0), to text (HOST_ROOM bytes). Returns
+ * it, or an absent slice. */
+enum { HOST_ROOM = PEER_MAX + 2 };
 static struct slice local_host(const struct conn *c, char *text) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
@@ -102,36 +45,103 @@ static struct slice local_host(const struct conn *c, char *text) {
 	return address.ss_family != AF_UNIX && host_valid(host) ? host : (struct slice){0};
 }
 
-/* Counts the request at the front of the input, once. Returns whether it is within the limits; otherwise *r refuses it.
- */
-static bool admit(struct conn *c, struct response *r) {
-	if (c->admitted || !c->context->limits) return true;
-	int status = limits_take_request(c->context->limits, &c->peer, io_now_ns(c->context->loop));
-	if (status) response_status(r, status);
-	c->admitted = !status;
-	c->requests += !status;
-	return !status;
+/* Names the host of a request without one. text: as above. */
+static void name_host(const struct conn *c, struct exchange *x, char *text) {
+	const struct site_context *site = &c->context->site;
+	if (!x->request->host.at && (site->options->vhosts != VHOSTS_OFF || site->https_port))
+		x->arrival.host = local_host(c, text);
 }
 
-/* Decides the answer to a request. waiting: not NULL if the request has waited for a job, or could not be passed on.
- * Returns false if it has to wait for a job (r->job), or is to be passed on (r->upstream). */
-static bool decide(const struct conn *c, const struct request *q, struct kept_request *waiting, struct response *r) {
-	const struct site_context *site = &c->context->site;
-	char local_name[PEER_MAX + 2];
-	const struct trusted_proxies *trust = &c->context->options->trust;
-	struct connection_info connection = {.peer = &c->peer,
-										 .peer_is_client = !c->forwarding || !forwarding_of(trust, &c->peer),
-										 .port = c->port,
-										 .secure = c->secure,
-										 .forwarding = (enum forwarding)c->forwarding,
-										 .copied = c->tls && !tls_in_kernel(c->tls),
-										 .patient = true};
-	if (!q->host.at && (site->options->vhosts != VHOSTS_OFF || site->https_port))
-		connection.host = local_host(c, local_name);
-	if (waiting) (void)kept_request_answer(waiting, site, connection, r);
-	else answer(site, q, &connection, r);
-	return r->status;
+static struct arrival arrival_of(const struct conn *c) {
+	return (struct arrival){.client = &c->peer,
+							.forwarding = (enum forwarding)c->forwarding,
+							.port = c->port,
+							.secure = c->secure,
+							.copied = c->tls && !tls_in_kernel(c->tls),
+							.patient = true};
 }
+
+/* Returns the exchange of a request. NULL: it is not known. */
+static struct exchange exchange_of(struct conn *c, const struct request *q) {
+	return (struct exchange){.context = &c->context->exchanges,
+							 .carrier = &conn_carrier,
+							 .carried = c,
+							 .request = q,
+							 .arrival = arrival_of(c),
+							 .started_ns = c->outgoing->started_ns,
+							 .counted = c->admitted};
+}
+
+/* Sets *proxy and the arrival's proxy, which an upstream is told of. */
+static void find_proxy(const struct conn *c, struct exchange *x, struct peer *proxy) {
+	if (!c->forwarding) return;
+	if (!conn_other_end(c, proxy)) *proxy = peer_unknown; /* it is gone */
+	x->arrival.proxy = proxy;
+}
+
+/* --- responses --- */
+
+/* Appends a response to those under way. Returns false if memory runs out. */
+static bool respond(struct conn *c, struct exchange *x, struct response *r, bool head_only,
+					enum persistence persistence) {
+	struct conn_context *w = c->context;
+	uint64_t bytes;
+	if (persistence == PERSIST_NOT && c->ending == CONN_ENDING_NONE) c->ending = CONN_ENDING_CLOSE;
+	c->outgoing->files += r->representation && r->representation->fd != -1;
+	if (http1_write(c->outgoing->iob, r, w->common_fields[c->secure], head_only, persistence, &bytes) == -1)
+		return false;
+	if (!c->outgoing->responses++) c->outgoing->sampled = (uint8_t)counters_sample();
+	exchange_note(x, c->outgoing, r->status, r->user, bytes);
+	return true;
+}
+
+/* Refuses a request that is malformed or too late, and reads nothing more. Drops a response that waits for the body of
+ * its request. x: NULL if nothing is known of the request. */
+static enum conn_state refuse(struct conn *c, struct conn_run *run, struct exchange *x, struct response *r,
+							  bool head_only) {
+	if (!conn_take_batch(c)) {
+		response_drop(r);
+		return CONN_CLOSED;
+	}
+	if (c->forwarding && c->state <= CONN_HEAD) find_client(c, NULL); /* what is known of a head may be forged */
+	if (body_pending(&c->body)) response_batch_reset(&c->context->batches, c->outgoing);
+	c->body = (struct body){0};
+	c->ending = CONN_ENDING_LINGER;
+	run->input.length = 0;
+	struct exchange unknown;
+	if (!x) unknown = exchange_of(c, NULL);
+	return respond(c, x ? x : &unknown, r, head_only, PERSIST_NOT) ? CONN_WRITE : CONN_CLOSED;
+}
+
+static enum conn_state refuse_status(struct conn *c, struct conn_run *run, struct exchange *x, int status,
+									 bool head_only) {
+	struct response r;
+	response_status(&r, status);
+	return refuse(c, run, x, &r, head_only);
+}
+
+/* Refuses the request that is passed on, without a response so far. */
+static enum conn_state refuse_passed(struct conn *c, struct conn_run *run, int status) {
+	const enum conn_state next = refuse_status(c, run, c->exchange, status, false);
+	conn_end_exchange(c);
+	return next;
+}
+
+enum conn_state conn_http1_refuse_late(struct conn *c, struct conn_run *run) {
+	(void)conn_fetch_input(c); /* the part of the request that has come is dropped */
+	if (c->exchange) return refuse_passed(c, run, 408);
+	return refuse_status(c, run, NULL, 408, c->state == CONN_BODY && c->head);
+}
+
+enum conn_state conn_http1_refuse_clear(struct conn *c, struct conn_run *run) {
+	struct response r;
+	response_status(&r, 400);
+	r.page = SLICE(RESPONSE_PAGE("400 Bad Request", "This port speaks HTTPS",
+								 "<p>It was asked over plain HTTP: the address has to begin with https://\n"));
+	return refuse(c, run, NULL, &r, false);
+}
+
+/* --- requests --- */
 
 /* Returns whether the connection persists after the response to a request. */
 static enum persistence persistence_of(struct conn *c, const struct request *q) {
@@ -143,23 +153,27 @@ static enum persistence persistence_of(struct conn *c, const struct request *q) 
 }
 
 /* Writes the response to a request. Returns the state in which its body is read, or CONN_IDLE if it has none. */
-static enum conn_state respond_to(struct conn *c, struct conn_run *run, const struct request *q, struct response *r) {
+static enum conn_state respond_to(struct conn *c, struct conn_run *run, struct exchange *x, struct response *r) {
+	const struct request *q = x->request;
+	const bool head_only = q->method == METHOD_HEAD;
 	enum persistence persistence = persistence_of(c, q);
-	if (q->content_length > BODY_MAX) {
-		response_drop(r);
-		return refuse_status(c, run, 413, q->method == METHOD_HEAD, q);
-	}
+	if (q->content_length > BODY_MAX || (x->failed && q->framing != BODY_NONE)) return refuse(c, run, x, r, head_only);
 	body_start(&c->body, q);
-	c->head = q->method == METHOD_HEAD;
+	c->head = head_only;
 	/* a client that waits for a 100 and is refused may send the body or not: what comes next is ambiguous */
 	if (q->expect_continue && r->status >= 400) {
 		persistence = PERSIST_NOT;
 		c->ending = CONN_ENDING_LINGER;
 		c->body = (struct body){0};
 	}
-	if (!respond(c, r, c->head, persistence, q)) return CONN_CLOSED;
+	if (!respond(c, x, r, head_only, persistence)) return CONN_CLOSED;
 	if (!body_pending(&c->body)) return CONN_IDLE;
 	return q->expect_continue && !run->input.length && !c->input ? CONN_CONTINUE : CONN_BODY;
+}
+
+static enum conn_state begin_relay(struct conn *c) {
+	conn_relay_begin(c, persistence_of(c, c->exchange->request));
+	return CONN_PASS;
 }
 
 static bool is_full(const struct response_batch *x) {
@@ -181,27 +195,32 @@ static int next_head(struct conn *c, struct slice input, struct request *room, c
 }
 
 /* Answers the request at the front of the input. Returns CONN_IDLE if another one may follow, or CONN_HEAD if it is not
- * complete. */
+ * complete. A request that has to wait is decided again after the responses before it. */
 static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	const struct request *q;
 	struct request room;
 	struct response r;
+	struct peer proxy;
+	char host[HOST_ROOM];
 	int n = next_head(c, run->input, &room, &q);
-	if (n < 0) return refuse_status(c, run, -n, q->method == METHOD_HEAD, q);
 	if (n == 0) return CONN_HEAD;
-	if (c->forwarding) find_client(c, q);
+	if (n > 0 && c->forwarding) find_client(c, q);
+	struct exchange x = exchange_of(c, q);
+	if (n < 0) return refuse_status(c, run, &x, -n, q->method == METHOD_HEAD);
 	/* the response to a request with a body waits for the body; those before it must not */
 	if (q->framing != BODY_NONE && c->outgoing->responses) return CONN_WRITE;
-	bool decided = health_answer(&c->context->site, q, &r) || challenge_answer(&c->context->site, q, &r) ||
-				   !admit(c, &r) || decide(c, q, NULL, &r);
-	if (!decided && c->outgoing->responses) return CONN_WRITE;
+	name_host(c, &x, host);
+	enum exchange_next next = exchange_begin(&x, &r);
+	c->requests += x.counted && !c->admitted;
+	c->admitted = x.counted;
+	if (next != EXCHANGE_ANSWERED && c->outgoing->responses) return CONN_WRITE;
 	run->input = slice_rest(run->input, (size_t)n);
 	c->begun = true;
 	c->admitted = false;
-	if (decided) return respond_to(c, run, q, &r);
-	if (r.upstream) return conn_pass_begin(c, q, &r, persistence_of(c, q)) ? CONN_PASS : CONN_CLOSED;
-	c->waiting = kept_request_new(q, r.job, c->outgoing->started_ns);
-	return c->waiting ? CONN_JOB : CONN_CLOSED;
+	if (next == EXCHANGE_ANSWERED) return respond_to(c, run, &x, &r);
+	if (next == EXCHANGE_PASSED_ON) find_proxy(c, &x, &proxy);
+	if (!conn_keep_exchange(c, &x, &r)) return CONN_CLOSED;
+	return next == EXCHANGE_WAITS ? CONN_JOB : begin_relay(c);
 }
 
 /* Returns whether bytes that follow part of a head can be kept without parsing the head again: they do not end a line,
@@ -228,35 +247,38 @@ enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 
 /* Answers the request that has waited. If it could not be passed on, the rest of its content is not read. */
 enum conn_state conn_http1_job(struct conn *c, struct conn_run *run) {
-	struct kept_request *waiting = c->waiting;
-	const struct request *q = waiting->request;
+	struct exchange *x = c->exchange;
 	struct response r;
-	enum conn_state next;
-	if (kept_request_waits_for_job(waiting)) return CONN_JOB;
-	bool decided = decide(c, q, waiting, &r);
-	if (!decided && !r.upstream) return CONN_JOB;
-	if (!decided) return conn_pass_begin(c, q, &r, persistence_of(c, q)) ? CONN_PASS : CONN_CLOSED;
+	struct peer proxy;
+	char host[HOST_ROOM];
+	if (exchange_waits_for_job(x)) return CONN_JOB;
+	x->arrival = arrival_of(c);
+	name_host(c, x, host);
+	find_proxy(c, x, &proxy);
+	switch (exchange_again(x, &r)) {
+	case EXCHANGE_WAITS: return CONN_JOB;
+	case EXCHANGE_PASSED_ON: return begin_relay(c);
+	case EXCHANGE_ANSWERED: break;
+	}
 	if (!conn_take_batch(c)) {
 		response_drop(&r);
 		return CONN_CLOSED;
 	}
-	c->outgoing->started_ns = waiting->started_ns;
-	if (waiting->failed && q->framing != BODY_NONE) next = refuse(c, run, &r, q->method == METHOD_HEAD, q);
-	else next = respond_to(c, run, q, &r);
-	kept_request_free(waiting);
-	c->waiting = NULL;
+	c->outgoing->started_ns = x->started_ns;
+	const enum conn_state next = respond_to(c, run, x, &r);
+	conn_end_exchange(c);
 	return next;
 }
 
 enum conn_state conn_http1_pass(struct conn *c, struct conn_run *run) {
-	switch (conn_pass_go_on(c, run)) {
-	case CONN_PASS_WAITS: return CONN_PASS;
-	case CONN_PASS_FAILED: c->waiting = conn_pass_end(c); return conn_http1_job(c, run);
-	case CONN_PASS_MALFORMED: kept_request_free(conn_pass_end(c)); return refuse_status(c, run, 400, false, NULL);
-	case CONN_PASS_BROKEN: return CONN_CLOSED;
-	case CONN_PASS_DONE: break;
+	bool malformed;
+	switch (conn_relay(c, run, &malformed)) {
+	case RELAY_WAITS: return CONN_PASS;
+	case RELAY_FAILED: return conn_http1_job(c, run);
+	case RELAY_BROKEN: return malformed ? refuse_passed(c, run, 400) : CONN_CLOSED;
+	case RELAY_DONE: break;
 	}
-	(void)conn_pass_end(c);
+	conn_end_exchange(c);
 	return_requests(c, c->admitted);
 	if (!c->ending) return CONN_IDLE;
 	return conn_end(c, c->ending == CONN_ENDING_LINGER || run->input.length || c->input);
@@ -281,7 +303,7 @@ enum conn_state conn_http1_continue(struct conn *c) {
 enum conn_state conn_http1_body(struct conn *c, struct conn_run *run) {
 	while (run->input.length && body_pending(&c->body)) {
 		int n = body_skip(&c->body, run->input.at, run->input.length);
-		if (n < 0) return refuse_status(c, run, -n, c->head, NULL);
+		if (n < 0) return refuse_status(c, run, NULL, -n, c->head);
 		run->input = slice_rest(run->input, (size_t)n);
 	}
 	return body_pending(&c->body) ? CONN_BODY : CONN_IDLE;

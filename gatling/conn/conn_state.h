@@ -1,13 +1,12 @@
 /* conn_state.h - the inside of a connection. conn.c has its life, what each state does and waits for; deadline.c
- * how long it may take; conn_http1.c and conn_http2.c have the functions of the states, and conn_pass.c and transport.c
- * what these use. */
+ * how long it may take; conn_http1.c and conn_http2.c have the functions of the states, and conn_relay.c and
+ * transport.c what these use. */
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
 
 #include "gatling/client/proxy_header.h"
 #include "gatling/conn/conn_context.h"
-#include "gatling/exchange/kept_request.h"
-#include "gatling/exchange/response_batch.h"
+#include "gatling/exchange/exchange.h"
 #include "gatling/http/body.h"
 
 enum {
@@ -52,7 +51,6 @@ struct conn {
 	uint8_t kind;               /* COOKIE_CONNECTION */
 	uint8_t state;              /* enum conn_state */
 	uint8_t ending : 2;         /* enum conn_ending */
-	bool has_pass : 1;          /* `pass` is the member in use */
 	bool begun : 1;             /* a request has been read, so the connection stays HTTP/1.1 */
 	bool head : 1;              /* CONN_BODY: the request is a HEAD */
 	bool frames_wait : 1;       /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
@@ -74,13 +72,10 @@ struct conn {
 			uint32_t stalled_ms; /* since when nothing was acknowledged */
 		} linger;
 	};
-	int32_t unacknowledged; /* bytes in the send queue at the last deadline; INT32_MAX: unknown */
-	uint32_t memory;        /* bytes that are kept for it, as counted in the context's sum */
-	int64_t since_ms;       /* when its deadline was set; 0: not yet */
-	union {
-		struct kept_request *waiting; /* CONN_JOB; otherwise NULL */
-		struct conn_pass *pass;       /* CONN_PASS */
-	};
+	int32_t unacknowledged;          /* bytes in the send queue at the last deadline; INT32_MAX: unknown */
+	uint32_t memory;                 /* bytes that are kept for it, as counted in the context's sum */
+	int64_t since_ms;                /* when its deadline was set; 0: not yet */
+	struct exchange *exchange;       /* CONN_JOB, CONN_PASS: the request; otherwise NULL */
 	struct tls *tls;                 /* NULL: none */
 	struct http2 *http2;             /* NULL: this is HTTP/1.1 */
 	struct response_batch *outgoing; /* HTTP/1.1: responses under way; HTTP/2: frames to be sent; NULL: none */
@@ -163,16 +158,17 @@ bool conn_give_up_waiting(struct conn *conn);
  * bytes since the last deadline (or this is the first one), or if the server itself makes the client wait. */
 bool conn_extend_deadline(struct conn *conn);
 
-/* --- conn_pass.c, for the others --- */
+/* --- conn_relay.c, for the others --- */
 
-size_t conn_pass_memory(const struct conn *conn);
-void conn_pass_on_ready(struct conn *conn, void (*ready)(void *conn));
-bool conn_pass_wants_input(const struct conn *conn);
-bool conn_pass_waits_for_client(const struct conn *conn);
-bool conn_pass_lacks_content(const struct conn *conn); /* it waits for the request's, and has room */
-bool conn_pass_has_request(const struct conn *conn);   /* all of it: the client may end its side */
-bool conn_pass_has_answered(const struct conn *conn);
-bool conn_pass_is_tunnel(const struct conn *conn);
+size_t conn_exchange_memory(const struct conn *conn);
+
+/* CONN_PASS: */
+bool conn_relay_wants_input(const struct conn *conn);
+bool conn_relay_waits_for_client(const struct conn *conn);
+bool conn_relay_lacks_content(const struct conn *conn); /* it waits for the request's, and has room */
+bool conn_relay_has_request(const struct conn *conn);   /* all of it: the client may end its side */
+bool conn_relay_has_answered(const struct conn *conn);
+bool conn_relay_is_tunnel(const struct conn *conn);
 
 /* --- conn_http1.c: the functions of the states; they return the next state, or the same one if it has to wait --- */
 

@@ -29,9 +29,9 @@ static int64_t linger_ms(const struct conn *c) {
 }
 
 static int64_t pass_timeout_ms(const struct conn *c) {
-	if (conn_pass_waits_for_client(c)) return milliseconds(c->context->options->timeout_s);
+	if (conn_relay_waits_for_client(c)) return milliseconds(c->context->options->timeout_s);
 	if (c->input_ended) return CONN_GONE_MS;
-	return c->context->draining && conn_pass_is_tunnel(c) ? CONN_TUNNEL_LAST_MS : NEVER_MS;
+	return c->context->draining && conn_relay_is_tunnel(c) ? CONN_TUNNEL_LAST_MS : NEVER_MS;
 }
 
 static int64_t timeout_ms(const struct conn *c) {
@@ -84,7 +84,7 @@ static bool still_lingers(struct conn *c, bool acknowledged) {
 bool conn_give_up_waiting(struct conn *c) {
 	int64_t now_ns = io_now_ns(c->context->loop), timeout_ns = milliseconds(c->context->options->timeout_s) * 1000000;
 	if (c->state == CONN_HTTP2) return http2_give_up_waiting(c->http2, now_ns - timeout_ns);
-	if (c->state == CONN_JOB) kept_request_give_up(c->waiting);
+	if (c->state == CONN_JOB) exchange_give_up(c->exchange);
 	return c->state == CONN_JOB;
 }
 

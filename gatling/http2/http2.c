@@ -67,10 +67,10 @@ static void greet(struct http2 *h, struct http2_output *out) {
 	if (h->greeted) return;
 	h->greeted = true;
 	char payload[sizeof ours / sizeof *ours * HTTP2_SETTING_LENGTH], *at = payload;
-	for (size_t i = 0; i < sizeof ours / sizeof *ours - !h->context->upstreams; i++)
+	for (size_t i = 0; i < sizeof ours / sizeof *ours - !h->context->exchanges->upstreams; i++)
 		at = frame_put_32(frame_put_16(at, ours[i].name), ours[i].value);
 	http2_output_frame(h, out, FRAME_SETTINGS, 0, 0, payload, (size_t)(at - payload));
-	h->room_changed = h->context->upstreams; /* the window of the connection is larger then */
+	h->room_changed = h->context->exchanges->upstreams; /* the window of the connection is larger then */
 }
 
 /* --- ending the session --- */
@@ -281,7 +281,7 @@ size_t http2_receive(struct http2 *h, const char *data, size_t length, struct ht
 		at += n;
 	}
 	if (h->unflushed) {
-		stream_pass_flush(h);
+		stream_relay_flush(h);
 		if (!h->failed && http2_memory(h) > h->context->memory_max) go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
 	}
 	return h->failed ? length : at;

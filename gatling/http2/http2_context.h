@@ -2,11 +2,7 @@
 #ifndef GATLING_HTTP2_HTTP2_CONTEXT_H
 #define GATLING_HTTP2_HTTP2_CONTEXT_H
 
-#include "gatling/client/forwarded.h"
-#include "gatling/client/limits.h"
-#include "gatling/exchange/response_batch.h"
-#include "gatling/site/site_context.h"
-#include "gatling/upstream/upstreams.h"
+#include "gatling/exchange/exchange.h"
 
 enum {
 	HTTP2_STREAMS_MAX = 128, /* open streams; more: HTTP2_REFUSED_STREAM */
@@ -37,12 +33,7 @@ enum {
 
 /* What the sessions of a worker share. */
 struct http2_context {
-	struct site_context *site;
-	struct batch_pool *batches;
-	struct limits *limits; /* NULL: none */
-	const struct trusted_proxies *trust;
-	struct upstreams *upstreams; /* NULL: no request is passed on */
-
+	const struct exchange_context *exchanges;
 	/* The fields that all responses have, as a header block of at most RESPONSE_COMMON_BLOCK bytes: over plain TCP, and
 	 * over TLS (see common_fields in conn_context.h). */
 	struct slice common_block[2];

@@ -4,8 +4,6 @@
 #include "gatling/base/workspace.h"
 #include "gatling/http2/http2.h"
 #include "gatling/http2/stream.h"
-#include "gatling/site/answer/challenge.h"
-#include "gatling/site/answer/health.h"
 
 /* Sets *priority to the one that the client sent before it opened the stream, if there is one, and forgets it. */
 static void take_unopened_priority(struct http2 *h, uint32_t id, struct priority *priority) {
@@ -25,32 +23,23 @@ static void take_unopened_priority(struct http2 *h, uint32_t id, struct priority
 
 static enum http2_error answer_request(struct http2 *h, struct stream_request *asked, int status,
 									   struct http2_output *out) {
-	asked->client = stream_client(h, asked->request);
-	struct connection_info connection = stream_connection_info(h, &asked->client);
+	struct exchange *x = &asked->exchange;
+	const struct request *q = x->request;
 	struct response r;
-	const bool health = !status && (health_answer(h->context->site, asked->request, &r) ||
-									challenge_answer(h->context->site, asked->request, &r));
-	if (!status && !health) {
-		status = limits_take_request(h->context->limits, &asked->client, batch_pool_now_ns(h->context->batches));
-		asked->counted = !status;
-	}
+	enum exchange_next next = EXCHANGE_ANSWERED;
 	if (status) response_status(&r, status);
-	else if (!health) answer(h->context->site, asked->request, &connection, &r);
-	if (r.status && asked->request->content_length > BODY_MAX) {
-		response_drop(&r);
-		response_status(&r, 413);
-	}
+	else next = exchange_begin(x, &r);
+	const bool answered = next == EXCHANGE_ANSWERED;
 	/* RFC 9110, section 10.1.1: a 100 or the final status is sent at once; an upstream decides for itself */
-	if (asked->receiving && r.status && asked->request->expect_continue) {
+	if (asked->receiving && answered && q->expect_continue) {
 		if (r.status < 400) stream_continue(h, asked->id, out);
 		else asked->discards = true;
 	}
-	asked->discards |= asked->receiving && (r.status == 413 || (r.status && asked->request->websocket));
+	asked->discards |= asked->receiving && answered && (r.status == 413 || q->websocket);
 	asked->receiving &= !asked->discards;
-	bool ok = r.status     ? stream_answer(h, asked, &r, out)
-			  : r.upstream ? stream_pass_on(h, asked, &r)
-						   : stream_wait(h, asked, r.job);
-	if (asked->counted) limits_return_requests(h->context->limits, &asked->client, 1); /* it was answered at once */
+	const bool ok = answered ? stream_answer(h, asked, &r, out) : stream_keep(h, asked, &r);
+	if (x->counted) /* it was answered at once */
+		limits_return_requests(h->context->exchanges->limits, &asked->client, 1);
 	return ok ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 
@@ -61,15 +50,15 @@ static bool is_connect(const struct request *request) {
 }
 
 /* Refuses a request by a reset of its stream, and logs it. */
-static enum http2_error refuse(struct http2 *h, uint32_t id, const struct request *request, int status,
-							   enum http2_error error, struct http2_output *out) {
-	stream_note_answer(h, request, (struct slice){0}, status, 0);
-	return http2_reset(h, id, error, out);
+static enum http2_error refuse(struct http2 *h, struct stream_request *asked, int status, enum http2_error error,
+							   struct http2_output *out) {
+	exchange_note(&asked->exchange, NULL, status, (struct slice){0}, 0);
+	return http2_reset(h, asked->id, error, out);
 }
 
 /* Returns whether the request may still be passed on, so that its content has to be kept. */
 static bool may_be_passed_on(const struct http2 *h, const struct stream *s) {
-	return h->context->upstreams && s->waiting && kept_request_waits_for_job(s->waiting);
+	return h->context->exchanges->upstreams && s->exchange && exchange_waits_for_job(s->exchange);
 }
 
 /* Sets the framing that the content would have in HTTP/1.1, and whether the client waits for a 100 before it. */
@@ -80,17 +69,17 @@ static void set_framing(struct request *q, bool receiving) {
 	q->expect_continue &= q->framing != BODY_NONE;
 }
 
-/* Passes content on, see stream_pass_put(). It is sent when all frames of this read have been handled. */
+/* Passes content on, see stream_relay_put(). It is sent when all frames of this read have been handled. */
 static enum http2_error pass_on(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers,
 								struct http2_output *out) {
 	h->unflushed = true;
-	bool put = stream_pass_put(h, s, content, trailers);
+	bool put = stream_relay_put(h, s, content, trailers);
 	return put ? HTTP2_NO_ERROR : http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
 }
 
 /* Handles the trailer fields of a request, which is complete now. */
 static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct slice lines, struct http2_output *out) {
-	if (s->pass) return pass_on(h, s, (struct slice){0}, &lines, out);
+	if (stream_is_passed_on(s)) return pass_on(h, s, (struct slice){0}, &lines, out);
 	if (!may_be_passed_on(h, s)) return HTTP2_NO_ERROR;
 	s->early_trailers = lines.length;
 	return stream_keep_early(h, s, lines) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
@@ -102,12 +91,12 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	char *const text = WORKSPACE(HTTP2_TEXT);
 	static _Thread_local struct request request;
 	struct stream_request asked = {
-		.id = id, .request = &request, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FRAME_FLAG_END_STREAM)};
+		.id = id, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FRAME_FLAG_END_STREAM)};
 	struct stream *open = stream_find(h, id);
 	bool ignored = !open && http2_was_reset(h, id); /* trailers, or after the GOAWAY: decoded, but not answered */
 	if (!open && !ignored) take_unopened_priority(h, id, &asked.priority);
-	int status =
-		http2_request_decode(h->inflater, block, length, open, h->context->upstreams, text, &request, &asked.priority);
+	int status = http2_request_decode(h->inflater, block, length, open, h->context->exchanges->upstreams, text,
+									  &request, &asked.priority);
 	bool malformed = status == -HTTP2_PROTOCOL_ERROR;
 	if (status == 431) {
 		if (!open && !ignored) stream_refuse_fields(h, id, out);
@@ -121,11 +110,13 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 		open->receiving = false;
 		return take_trailers(h, open, request.lines, out);
 	}
-	if (malformed) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
-	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
-	if (!asked.receiving && request.content_length) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
+	asked.client = stream_client(h, &request);
+	asked.exchange = stream_exchange(h, &request, &asked.client);
+	if (malformed) return refuse(h, &asked, 400, HTTP2_PROTOCOL_ERROR, out);
+	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, &asked, 503, HTTP2_REFUSED_STREAM, out);
+	if (!asked.receiving && request.content_length) return refuse(h, &asked, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->passes && http2_memory(h) > h->context->memory_max / 2) /* it may grow, see HTTP2_PASSED_CONTENT */
-		return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
+		return refuse(h, &asked, 503, HTTP2_REFUSED_STREAM, out);
 	set_framing(&request, asked.receiving);
 	asked.discards = asked.receiving && (status || is_connect(&request)); /* section 8.5: the data is not content */
 	asked.receiving &= !asked.discards;
@@ -208,7 +199,7 @@ enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct 
 	if (http2_is_unopened(h, f->stream) || padding > f->length) return HTTP2_PROTOCOL_ERROR;
 	if (h->receive_window < 0) return HTTP2_FLOW_CONTROL_ERROR;
 	if (f->length == padding && !ends && http2_count_frame(h, HTTP2_FLOOD_EMPTY)) return HTTP2_ENHANCE_YOUR_CALM;
-	if (h->context->upstreams) h->room_changed = true;
+	if (h->context->exchanges->upstreams) h->room_changed = true;
 	else stream_open_window(h, 0, &h->receive_window, HTTP2_WINDOW_DEFAULT, out);
 	if (s ? s->discards : http2_was_reset(h, f->stream)) return HTTP2_NO_ERROR;
 	if (!s || !s->receiving) return http2_reset(h, f->stream, HTTP2_STREAM_CLOSED, out);
@@ -220,7 +211,7 @@ enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct 
 		return http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
 	const struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding},
 					   no_trailers = {0};
-	if (s->pass) return pass_on(h, s, content, ends ? &no_trailers : NULL, out);
+	if (stream_is_passed_on(s)) return pass_on(h, s, content, ends ? &no_trailers : NULL, out);
 	if (s->received > BODY_MAX) return http2_reset(h, s->id, HTTP2_ENHANCE_YOUR_CALM, out);
 	if (may_be_passed_on(h, s)) return stream_keep_early(h, s, content) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 	if (!ends) stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT, out);

@@ -3,10 +3,6 @@
 
 #include <stdlib.h>
 
-/* The status that is logged if the client leaves, or resets the stream, before its request is answered (as in
- * nginx). */
-enum { GONE = 499 };
-
 /* Inserts the stream after the others of its urgency. */
 static void link_stream(struct http2 *h, struct stream *s) {
 	s->previous = h->last;
@@ -41,10 +37,10 @@ struct stream *stream_open(struct http2 *h, struct stream_request *asked) {
 	s->receiving = asked->receiving;
 	s->discards = asked->discards;
 	s->client = asked->client;
-	s->counted = asked->counted;
-	asked->counted = false;
-	s->has_length = request_has(asked->request, FIELD_CONTENT_LENGTH);
-	s->expected = asked->request->content_length;
+	s->counted = asked->exchange.counted;
+	asked->exchange.counted = false;
+	s->has_length = request_has(asked->exchange.request, FIELD_CONTENT_LENGTH);
+	s->expected = asked->exchange.request->content_length;
 	s->http2 = h;
 	link_stream(h, s);
 	h->open++;
@@ -58,19 +54,25 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 	link_stream(h, s);
 }
 
-struct kept_request *stream_take_waiting(struct stream *s) {
-	struct kept_request *waiting = s->waiting;
-	if (waiting) s->http2->waiting_size -= waiting->memory;
-	s->waiting = NULL;
-	return waiting;
-}
-
 void stream_account(struct http2 *h, struct stream *s) {
 	size_t memory = sizeof *s + (s->batch ? response_batch_memory(s->batch) : 0) + s->early_length;
-	if (s->waiting) memory += s->waiting->memory;
-	if (s->pass) memory += stream_pass_memory(s);
-	h->memory += memory - s->memory;
-	s->memory = memory;
+	const size_t kept = s->exchange ? exchange_memory(s->exchange) : 0, waiting = stream_waits(s) ? kept : 0;
+	const bool passed = stream_is_passed_on(s), tunnel = passed && s->exchange->tunnel;
+	memory += kept;
+	h->memory += memory - s->account.memory;
+	h->waiting_size += waiting - s->account.waiting;
+	h->passes += (unsigned)passed - s->account.passed;
+	h->tunnels += (unsigned)tunnel - s->account.tunnel;
+	s->account.memory = memory;
+	s->account.waiting = waiting;
+	s->account.passed = passed;
+	s->account.tunnel = tunnel;
+}
+
+void stream_drop_batch(struct http2 *h, struct stream *s) {
+	if (s->batch) response_batch_return(h->context->exchanges->batches, s->batch);
+	s->batch = NULL;
+	s->block_length = 0;
 }
 
 bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content) {
@@ -92,18 +94,19 @@ void stream_drop_early(struct http2 *h, struct stream *s) {
 
 void stream_close(struct http2 *h, struct stream *s) {
 	unlink_stream(h, s);
-	struct kept_request *unanswered = s->pass ? stream_pass_end(h, s) : stream_take_waiting(s);
-	if (unanswered) {
-		stream_note_answer(h, unanswered->request, (struct slice){0}, GONE, 0);
-		kept_request_free(unanswered);
+	if (stream_is_passed_on(s)) {
+		h->room_changed = true;
+		if (h->unflushed) passage_flush(s->exchange->passage); /* content that came before a RST_STREAM */
+	} else if (s->batch) {
+		response_batch_log(h->context->exchanges->batches, s->batch);
 	}
-	if (s->batch) {
-		response_batch_log(h->context->batches, s->batch);
-		response_batch_return(h->context->batches, s->batch);
-	}
+	stream_drop_batch(h, s);
+	exchange_end(s->exchange);
+	s->exchange = NULL;
+	stream_account(h, s);
+	h->memory -= s->account.memory;
 	free(s->early);
-	if (s->counted) limits_return_requests(h->context->limits, &s->client, 1);
-	h->memory -= s->memory;
+	if (s->counted) limits_return_requests(h->context->exchanges->limits, &s->client, 1);
 	h->files -= s->holds_file;
 	h->open--;
 	uncount_one(GAUGE_STREAMS);
@@ -112,16 +115,9 @@ void stream_close(struct http2 *h, struct stream *s) {
 
 struct peer stream_client(const struct http2 *h, const struct request *request) {
 	struct peer client;
-	if (h->forwarding && request && forwarded_client(h->context->trust, h->forwarding, request, &client)) return client;
+	if (h->forwarding && request && forwarded_client(h->context->exchanges->trust, h->forwarding, request, &client))
+		return client;
 	return h->peer;
-}
-
-void stream_note_answer(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes) {
-	struct batch_pool *pool = h->context->batches;
-	count_answer(COUNT_HTTP2, status);
-	if (!pool->queue) return;
-	const struct peer client = stream_client(h, request);
-	batch_pool_log(pool, batch_pool_now_ns(pool), &client, request, user, status, bytes, NULL);
 }
 
 /* --- frames --- */
@@ -155,7 +151,7 @@ enum http2_error http2_count_frame(struct http2 *h, enum http2_flood kind) {
 		[HTTP2_FLOOD_RESETS] = HTTP2_RESETS,     [HTTP2_FLOOD_PINGS] = HTTP2_PINGS,
 		[HTTP2_FLOOD_SETTINGS] = HTTP2_SETTINGS, [HTTP2_FLOOD_EMPTY] = HTTP2_EMPTY,
 		[HTTP2_FLOOD_UPDATES] = HTTP2_UPDATES,   [HTTP2_FLOOD_OTHERS] = HTTP2_OTHERS};
-	int64_t second = h->context->site->now_ms / 1000;
+	int64_t second = h->context->exchanges->site->now_ms / 1000;
 	if (second != h->second) {
 		memset(h->count, 0, sizeof h->count);
 		h->second = second;

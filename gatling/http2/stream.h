@@ -1,18 +1,15 @@
 /* stream.h - the inside of a session, for the files of http2/. http2.c and http2_request.c handle frames that come,
- * stream_send.c chooses what to send next, stream_answer.c answers requests, stream_pass.c passes them on, and stream.c
- * has what they share. */
+ * stream_send.c chooses what to send next, stream_answer.c answers requests, stream_relay.c moves content of those that
+ * are passed on, and stream.c has what they share. */
 #ifndef GATLING_HTTP2_STREAM_H
 #define GATLING_HTTP2_STREAM_H
 
 #include "gatling/base/peer.h"
-#include "gatling/exchange/kept_request.h"
-#include "gatling/exchange/response_batch.h"
+#include "gatling/exchange/exchange.h"
 #include "gatling/http/hpack.h"
 #include "gatling/http2/frame.h"
 #include "gatling/http2/http2_context.h"
 #include "gatling/http2/request_block.h"
-#include "gatling/site/answer/answer.h"
-#include "gatling/upstream/passage.h"
 
 enum { HTTP2_RESETS_REMEMBERED = 1024 };
 enum { HTTP2_WINDOW_MAX = 0x7fffffff, HTTP2_WINDOW_DEFAULT = 65535 }; /* section 6.9 */
@@ -22,26 +19,35 @@ struct stream {
 	uint32_t id;
 	int64_t send_window, receive_window;
 	struct priority priority;
-	bool receiving;               /* content of the request is still to come, and the response waits for it */
-	bool discards;                /* the rest of the request is dropped, and the response does not wait for it */
-	bool ended;                   /* nothing more is sent */
-	bool postponed;               /* its file has to be read from the disk: other streams come first */
-	bool has_length;              /* the request has a Content-Length */
-	uint64_t expected, received;  /* bytes of content: the Content-Length, and those that have come */
-	struct kept_request *waiting; /* the request, if it waits for a job or for one of HTTP2_FILES; otherwise NULL */
+	bool receiving;              /* content of the request is still to come, and the response waits for it */
+	bool discards;               /* the rest of the request is dropped, and the response does not wait for it */
+	bool ended;                  /* nothing more is sent */
+	bool postponed;              /* its file has to be read from the disk: other streams come first */
+	bool has_length;             /* the request has a Content-Length */
+	uint64_t expected, received; /* bytes of content: the Content-Length, and those that have come */
 	struct http2 *http2;
-	struct stream_pass *pass;     /* the request, if it is passed on; otherwise NULL */
-	struct response_batch *batch; /* the response: a header block, then content; NULL if there is nothing to send */
-	size_t block_length;          /* bytes of the header block at the front of batch; 0: it has been written */
-	char *early;                  /* content that came while the request waits, if it may be passed on; or NULL */
-	size_t early_length;          /* bytes of early */
-	size_t early_trailers;        /* bytes of the trailer fields at its end */
-	struct peer client;           /* the client of the request */
-	bool counted;                 /* limits_take_request() has counted the request */
-	bool holds_file;              /* the response counts as one of HTTP2_FILES */
-	size_t memory;                /* bytes that it takes, as counted in the session's sum */
+	/* The request, if it waits for a job or for one of HTTP2_FILES, or is passed on; otherwise NULL. */
+	struct exchange *exchange;
+	enum exchange_relayed relayed; /* it is passed on: what follows the batch */
+	unsigned stalls;               /* passage_stalls() when the passage was last ready */
+	struct response_batch *batch;  /* the response: a header block, then content; NULL if there is nothing to send */
+	size_t block_length;           /* bytes of the header block at the front of batch; 0: it has been written */
+	char *early;                   /* content that came while the request waits, if it may be passed on; or NULL */
+	size_t early_length;           /* bytes of early */
+	size_t early_trailers;         /* bytes of the trailer fields at its end */
+	struct peer client;            /* the client of the request */
+	bool counted;                  /* limits_take_request() has counted the request */
+	bool holds_file;               /* the response counts as one of HTTP2_FILES */
+	struct {
+		size_t memory, waiting; /* bytes that it takes, and those of a request that waits */
+		bool passed, tunnel;    /* the request is passed on, and is a WebSocket */
+	} account;                  /* its part of the session's sums */
 	struct stream *next, *previous;
 };
+
+/* Return whether the request waits here, or is passed on. */
+static inline bool stream_waits(const struct stream *s) { return s->exchange && !s->exchange->passage; }
+static inline bool stream_is_passed_on(const struct stream *s) { return s->exchange && s->exchange->passage; }
 
 enum http2_flood {
 	HTTP2_FLOOD_RESETS,
@@ -69,8 +75,8 @@ struct http2 {
 	bool failed;       /* the session ends at once, and no stream goes on */
 	bool shrink_table; /* the next block has to set the size of the dynamic table to 0 (RFC 7541, section 4.2) */
 	bool postpones;    /* some streams are postponed */
-	bool room_changed; /* stream_pass_make_room() has to be called */
-	bool unflushed;    /* content to be passed on has come: stream_pass_flush() has to be called */
+	bool room_changed; /* stream_relay_make_room() has to be called */
+	bool unflushed;    /* content to be passed on has come: stream_relay_flush() has to be called */
 	bool progress;
 	uint8_t preface; /* bytes of the client's preface that have come */
 	nghttp2_hd_inflater *inflater;
@@ -122,11 +128,10 @@ struct stream *stream_find(const struct http2 *h, uint32_t id);
 /* A request, with values for the stream that it may need. */
 struct stream_request {
 	uint32_t id;
-	const struct request *request;
-	struct peer client; /* see stream_client() */
+	struct exchange exchange; /* its `counted` is cleared when a stream takes that over */
+	struct peer client;       /* see stream_client() */
 	struct priority priority;
 	bool receiving, discards; /* as in struct stream */
-	bool counted;             /* as in struct stream; cleared when a stream takes it over */
 };
 
 /* Opens a stream for a request. Returns NULL if memory runs out. */
@@ -146,17 +151,14 @@ bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content);
 /* Drops the content that stream_keep_early() has kept. */
 void stream_drop_early(struct http2 *h, struct stream *s);
 
-/* Updates s->memory and the session's sum. */
+/* Updates s->account and the session's sums. To be called when the stream, its batch or its exchange has changed. */
 void stream_account(struct http2 *h, struct stream *s);
 
-/* Removes the waiting request from the stream, and returns it for the caller to free; or NULL. */
-struct kept_request *stream_take_waiting(struct stream *s);
+/* Gives the batch back, if there is one. */
+void stream_drop_batch(struct http2 *h, struct stream *s);
 
 /* Returns the client of a request. request: NULL if it was malformed. */
 struct peer stream_client(const struct http2 *h, const struct request *request);
-
-/* Counts and logs a response that has no batch. request: NULL if it was malformed. */
-void stream_note_answer(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes);
 
 /* Append a frame to out; the payload of the second kind is a number. If there is no room for it, the session fails. */
 void http2_output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags,
@@ -188,26 +190,20 @@ enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct 
 
 /* --- stream_answer.c --- */
 
-/* Returns the description of the connection that answer() needs. client: that of the request. */
-struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client);
+/* Returns the exchange of a request. client: see stream_client(). request: NULL if it was malformed. */
+struct exchange stream_exchange(struct http2 *h, const struct request *request, const struct peer *client);
 
 /* Writes the response at once if that is possible; otherwise opens a stream for it. Takes the response over. Returns
  * false if memory runs out. */
 bool stream_answer(struct http2 *h, struct stream_request *asked, struct response *response, struct http2_output *out);
 
-/* Opens a stream whose request waits for the job, or (NULL) for one of HTTP2_FILES, and is answered then. Returns false
- * if memory runs out. */
-bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job);
+/* Opens a stream whose request waits for the job in the response, or is passed on. With a status it waits for one of
+ * HTTP2_FILES, and is answered then. Returns false if memory runs out. */
+bool stream_keep(struct http2 *h, struct stream_request *asked, const struct response *response);
 
-/* Makes the stream wait with a request, which it takes over; NULL is allowed. */
-void stream_wait_for(struct http2 *h, struct stream *s, struct kept_request *waiting);
-
-/* Answers a request that has waited, or passes it on; it may have to wait again. Returns false if memory runs out; then
- * the stream has been freed. */
+/* Answers a request that has waited, or could not be passed on; it may have to wait again. Returns false if memory runs
+ * out; then the stream has been freed. */
 bool stream_answer_again(struct http2 *h, struct stream *s);
-
-/* Opens a stream whose request is passed on to the upstream in the response. Returns false if memory runs out. */
-bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct response *response);
 
 /* Writes the interim response 100 (Continue). */
 void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);
@@ -223,47 +219,35 @@ enum { STREAM_BLOCK_MAX = HPACK_STATUS + RESPONSE_COMMON_BLOCK + HPACK_BOUND(RES
 void stream_output_block(struct http2 *h, struct http2_output *out, uint32_t id, struct slice block, bool end);
 size_t stream_block_frames(size_t length);
 
-/* --- stream_pass.c: streams whose requests are passed on ---
+/* --- stream_relay.c: streams whose requests are passed on ---
  *
- * Content moves, both ways, between the frames of the stream and a passage (upstream/passage.h). stream->batch has the
- * part of the response that is to be sent next: a header block (block_length), or a piece of content. It is NULL if
- * there is nothing to send. These values describe what follows it. */
-enum stream_pass_next {
-	STREAM_PASS_WAITS,  /* the stream waits for the upstream */
-	STREAM_PASS_DONE,   /* the response is complete */
-	STREAM_PASS_FAILED, /* without a response: stream_pass_end() returns the request */
-	STREAM_PASS_BROKEN  /* the stream can only be reset */
-};
+ * stream->batch has the part of the response that is to be sent next: a header block (block_length), or a piece of
+ * content. It is NULL if there is nothing to send. */
 
-enum stream_pass_next stream_pass_next(const struct stream *s);
+extern const struct carrier stream_carrier;
 
-/* Begins to pass the request on. Takes over stream->waiting if the request has waited for a job, and its content that
- * has come. response: as answer() has filled it in. Returns false if memory runs out. */
-bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *request,
-					   const struct response *response);
+/* Begins to move content, with that which has come before. */
+void stream_relay_begin(struct http2 *h, struct stream *s);
 
-/* Ends the pass. Logs the response; without one, returns the request, which has to be answered or freed. */
-struct kept_request *stream_pass_end(struct http2 *h, struct stream *s);
-
-/* Returns how many bytes of memory the pass takes. */
-size_t stream_pass_memory(const struct stream *s);
+/* Called when the passage has made progress, or has stalled. */
+void stream_relay_ready(struct http2 *h, struct stream *s);
 
 /* Passes on content of the request. trailers: NULL if more follows; otherwise its trailer lines, which may be none.
  * Returns false if the client must not send this content. */
-bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers);
+bool stream_relay_put(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers);
 
 /* Sends the content that has been put since the last call. Many small frames are sent together, since each would take a
  * system call. */
-void stream_pass_flush(struct http2 *h);
+void stream_relay_flush(struct http2 *h);
 
 /* Refills stream->batch after all of it has been framed. */
-void stream_pass_taken(struct http2 *h, struct stream *s);
+void stream_relay_taken(struct http2 *h, struct stream *s);
 
 /* Returns whether the stream waits for the client to take the response, or to send content. */
-bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s);
+bool stream_relay_waits_for_client(const struct http2 *h, const struct stream *s);
 
 /* Raises the windows of the streams and the connection, with frames in out, as far as there is room for content. Lets
  * passages that had used up the share read again. */
-void stream_pass_make_room(struct http2 *h, struct http2_output *out);
+void stream_relay_make_room(struct http2 *h, struct http2_output *out);
 
 #endif

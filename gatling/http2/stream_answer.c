@@ -63,11 +63,12 @@ static bool holds_resources(const struct response *r) {
 /* Gives the stream its response, whose representation and source it takes over. If out is not NULL, not blocked and has
  * room, writes the header block at once, since it needs no window. Returns false if memory runs out; then the stream
  * has been freed. */
-static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r,
+static bool fill_stream(struct http2 *h, struct stream *s, struct exchange *x, struct response *r,
 						struct http2_output *out) {
 	uint64_t length = 0;
 	struct slice block = make_block(h, r, &length);
-	bool head_only = q->method == METHOD_HEAD, ok = block.at && (s->batch = response_batch_take(h->context->batches));
+	bool head_only = x->request->method == METHOD_HEAD,
+		 ok = block.at && (s->batch = response_batch_take(h->context->exchanges->batches));
 	bool now = ok && out && !out->blocked && !s->receiving &&
 			   http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + stream_block_frames(block.length);
 	bool holds_file = holds_resources(r) && !head_only;
@@ -86,8 +87,7 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	s->batch->responses = 1;
 	s->batch->sampled = (uint8_t)counters_sample();
 	if (now && s->batch->sampled) response_batch_time(s->batch, s->ended);
-	count_answer(COUNT_HTTP2, r->status);
-	response_batch_note(h->context->batches, s->batch, &s->client, q, r->user, r->status, head_only ? 0 : length);
+	exchange_note(x, s->batch, r->status, r->user, head_only ? 0 : length);
 	stream_drop_early(h, s);
 	stream_account(h, s);
 	return true;
@@ -99,7 +99,7 @@ static bool answer_later(struct http2 *h, struct stream_request *asked, struct r
 		response_drop(r);
 		return false;
 	}
-	if (!fill_stream(h, s, asked->request, r, out)) return false;
+	if (!fill_stream(h, s, &asked->exchange, r, out)) return false;
 	if (s->ended) stream_end(h, s, out);
 	return true;
 }
@@ -108,109 +108,108 @@ void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out
 	char block[HPACK_STATUS + RESPONSE_COMMON_BLOCK];
 	char *end = text_copy(block + hpack_status(431, block), h->context->common_block[h->secure]);
 	struct slice whole = {.at = block, .length = (size_t)(end - block)};
-	stream_note_answer(h, NULL, (struct slice){0}, 431, 0);
+	struct exchange unknown = stream_exchange(h, NULL, &h->peer);
+	exchange_note(&unknown, NULL, 431, (struct slice){0}, 0);
 	if (http2_output_room(out) >= stream_block_frames(whole.length)) stream_output_block(h, out, id, whole, true);
 }
 
-/* --- waiting for a job --- */
+/* --- waiting --- */
 
-static bool waits_for_job(const struct stream *s) { return s->waiting && kept_request_waits_for_job(s->waiting); }
+static bool waits_for_job(const struct stream *s) { return s->exchange && exchange_waits_for_job(s->exchange); }
 
 int64_t http2_waiting_since(const struct http2 *h) {
 	int64_t since = 0;
 	for (const struct stream *s = h->waiting_size ? h->first : NULL; s; s = s->next)
-		if (waits_for_job(s) && (!since || s->waiting->started_ns < since)) since = s->waiting->started_ns;
+		if (waits_for_job(s) && (!since || s->exchange->started_ns < since)) since = s->exchange->started_ns;
 	return since;
 }
 
 bool http2_give_up_waiting(struct http2 *h, int64_t since_ns) {
 	bool any = false;
 	for (const struct stream *s = h->first; s; s = s->next) {
-		if (!waits_for_job(s) || s->waiting->started_ns > since_ns) continue;
-		kept_request_give_up(s->waiting);
+		if (!waits_for_job(s) || s->exchange->started_ns > since_ns) continue;
+		exchange_give_up(s->exchange);
 		any = true;
 	}
 	return any;
 }
 
-static void ready(void *stream);
-
-void stream_wait_for(struct http2 *h, struct stream *s, struct kept_request *waiting) {
-	s->waiting = waiting;
-	if (!waiting) return;
-	waiting->ready = ready;
-	waiting->owner = s;
-	h->waiting_size += waiting->memory;
+static struct arrival arrival_of(const struct http2 *h, const struct peer *client) {
+	return (struct arrival){.client = client,
+							.forwarding = h->forwarding,
+							.proxy = &h->peer,
+							.port = h->port,
+							.secure = h->secure,
+							.copied = true,
+							.patient = h->waiting_size < HTTP2_WAITING};
 }
 
-struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client) {
-	return (struct connection_info){.peer = client,
-									.peer_is_client = !h->forwarding || !forwarding_of(h->context->trust, client),
-									.port = h->port,
-									.secure = h->secure,
-									.forwarding = h->forwarding,
-									.copied = true,
-									.patient = h->waiting_size < HTTP2_WAITING};
+struct exchange stream_exchange(struct http2 *h, const struct request *q, const struct peer *client) {
+	return (struct exchange){.context = h->context->exchanges,
+							 .carrier = &stream_carrier,
+							 .request = q,
+							 .arrival = arrival_of(h, client),
+							 .started_ns = batch_pool_now_ns(h->context->exchanges->batches),
+							 .share = &h->share};
 }
 
 /* Returns whether the response has to wait until one of HTTP2_FILES has been sent. */
 static bool must_wait_for_file(const struct http2 *h, const struct response *r) {
-	return r->status && holds_resources(r) && h->files >= HTTP2_FILES;
+	return holds_resources(r) && h->files >= HTTP2_FILES;
 }
 
-/* Answers a request that has waited, see stream.h. Returns false if memory runs out; then the stream has been freed. */
 bool stream_answer_again(struct http2 *h, struct stream *s) {
-	struct kept_request *waiting = s->waiting;
+	struct exchange *x = s->exchange;
 	struct response r;
-	if (!kept_request_answer(waiting, h->context->site, stream_connection_info(h, &s->client), &r)) return true;
-	if (must_wait_for_file(h, &r)) {
+	h->room_changed |= x->passage != NULL;
+	x->arrival = arrival_of(h, &s->client);
+	const enum exchange_next next = exchange_again(x, &r);
+	if (next == EXCHANGE_PASSED_ON) stream_relay_begin(h, s);
+	if (next == EXCHANGE_ANSWERED && must_wait_for_file(h, &r)) {
 		response_drop(&r);
 		stream_drop_early(h, s); /* it will not be passed on */
-		return true;
+	} else if (next == EXCHANGE_ANSWERED) {
+		/* a client that waits for a 100, or for a tunnel, sends no more */
+		s->discards |= s->receiving && (x->request->expect_continue || x->request->websocket);
+		s->receiving &= !s->discards;
+		if (!fill_stream(h, s, x, &r, NULL)) return false;
+		s->batch->started_ns = x->started_ns;
+		exchange_end(x);
+		s->exchange = NULL;
 	}
-	if (r.upstream) {
-		if (stream_pass_begin(h, s, waiting->request, &r)) return true;
-		stream_close(h, s);
-		return false;
-	}
-	(void)stream_take_waiting(s);
-	/* a client that waits for a 100, or for a tunnel, sends no more */
-	s->discards |= s->receiving && (waiting->request->expect_continue || waiting->request->websocket);
-	s->receiving &= !s->discards;
-	bool answered = fill_stream(h, s, waiting->request, &r, NULL);
-	if (answered) s->batch->started_ns = waiting->started_ns;
-	kept_request_free(waiting);
-	return answered;
-}
-
-/* Called when the job is done: answers the request. */
-static void ready(void *stream) {
-	struct stream *s = stream;
-	struct http2 *h = s->http2;
-	if (h->failed) stream_close(h, s); /* the connection is being closed */
-	else if (stream_answer_again(h, s)) h->functions->send(h->connection);
-	else h->functions->close(h->connection);
-}
-
-bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job) {
-	struct stream *s = stream_open(h, asked);
-	if (!s) return false;
-	stream_wait_for(h, s, kept_request_new(asked->request, job, batch_pool_now_ns(h->context->batches)));
-	if (!s->waiting) {
-		stream_close(h, s);
-		return false;
-	}
-	h->progress = true;
 	stream_account(h, s);
 	return true;
 }
 
-bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct response *r) {
+/* Called when the job is done, or the upstream has done something. */
+static void ready(void *stream) {
+	struct stream *s = stream;
+	struct http2 *h = s->http2;
+	bool ok = true;
+	if (h->failed) { /* the connection is being closed */
+		stream_close(h, s);
+		return;
+	}
+	if (stream_is_passed_on(s)) stream_relay_ready(h, s);
+	else ok = stream_answer_again(h, s);
+	(ok ? h->functions->send : h->functions->close)(h->connection);
+}
+
+bool stream_keep(struct http2 *h, struct stream_request *asked, const struct response *r) {
 	struct stream *s = stream_open(h, asked);
 	if (!s) return false;
-	if (stream_pass_begin(h, s, asked->request, r)) return true;
-	stream_close(h, s);
-	return false;
+	s->exchange = exchange_keep(&asked->exchange, r, 0);
+	if (!s->exchange) {
+		stream_close(h, s);
+		return false;
+	}
+	s->exchange->carried = s;
+	s->exchange->ready = ready;
+	s->exchange->arrival.client = &s->client;
+	if (s->exchange->passage) stream_relay_begin(h, s);
+	h->progress = true;
+	stream_account(h, s);
+	return true;
 }
 
 /* --- at once --- */
@@ -220,7 +219,7 @@ static bool can_answer_at_once(const struct http2 *h, const struct stream_reques
 							   const struct slice *content, size_t room) {
 	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->common_block[h->secure].length;
 	if (h->open || asked->receiving || !has_ready_block(r)) return false;
-	if (asked->request->method != METHOD_HEAD && !content->at) return false;
+	if (asked->exchange.request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
 		   (int64_t)content->length <= h->send_window &&
 		   overhead + representation_block(r->representation).length + content->length <= room;
@@ -247,25 +246,25 @@ static void answer_at_once(struct http2 *h, const struct stream_request *asked, 
 static void count_times(const struct http2 *h) {
 	unsigned answers = counters_sample();
 	if (!answers) return;
-	int64_t ns = io_read_clock() - batch_pool_now_ns(h->context->batches);
+	int64_t ns = io_read_clock() - batch_pool_now_ns(h->context->exchanges->batches);
 	count_first_byte(ns, answers);
 	count_duration(ns, answers);
 }
 
 bool stream_answer(struct http2 *h, struct stream_request *asked, struct response *r, struct http2_output *out) {
-	struct slice content = asked->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
+	struct slice content = asked->exchange.request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
 	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
 		   room = http2_output_room(out); /* reserved: for frames that must be written */
 	h->progress = true;
 	if (must_wait_for_file(h, r)) {
 		response_drop(r);
-		return stream_wait(h, asked, NULL);
+		return stream_keep(h, asked, r);
 	}
 	if (out->blocked || room < reserved || !can_answer_at_once(h, asked, r, &content, room - reserved))
 		return answer_later(h, asked, r, out);
 	answer_at_once(h, asked, r, content, out);
 	count_times(h);
-	stream_note_answer(h, asked->request, r->user, r->status, content.length);
+	exchange_note(&asked->exchange, NULL, r->status, r->user, content.length);
 	return true;
 }
 

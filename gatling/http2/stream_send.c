@@ -5,7 +5,7 @@
 
 /* Returns whether the stream waits for one of HTTP2_FILES. One that has given up its job does, too, since its answer
  * may be a file. */
-static bool waits_for_file(const struct stream *s) { return s->waiting && !kept_request_waits_for_job(s->waiting); }
+static bool waits_for_file(const struct stream *s) { return stream_waits(s) && !exchange_waits_for_job(s->exchange); }
 
 /* Returns the most urgent stream that waits for a file, or NULL; also NULL if no more files may be open. */
 static struct stream *next_waiting(const struct http2 *h) {
@@ -15,20 +15,19 @@ static struct stream *next_waiting(const struct http2 *h) {
 }
 
 /* Ends a stream whose passage has ended: sends its last frame, resets it, or answers that it could not be passed on. */
-static void end_pass(struct http2 *h, struct stream *s, struct http2_output *out) {
-	switch (stream_pass_next(s)) {
-	case STREAM_PASS_WAITS: break;
-	case STREAM_PASS_DONE:
+static void end_relay(struct http2 *h, struct stream *s, struct http2_output *out) {
+	switch (s->relayed) {
+	case RELAY_WAITS: break;
+	case RELAY_DONE:
 		http2_output_frame(h, out, FRAME_DATA, FRAME_FLAG_END_STREAM, s->id, NULL, 0);
 		stream_end(h, s, out);
 		break;
-	case STREAM_PASS_BROKEN:
+	case RELAY_BROKEN:
 		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_INTERNAL_ERROR);
 		stream_note_reset(h, s->id);
 		stream_close(h, s);
 		break;
-	case STREAM_PASS_FAILED:
-		stream_wait_for(h, s, stream_pass_end(h, s));
+	case RELAY_FAILED:
 		s->discards |= s->receiving;
 		s->receiving = false;
 		h->failed |= !stream_answer_again(h, s);
@@ -38,19 +37,20 @@ static void end_pass(struct http2 *h, struct stream *s, struct http2_output *out
 
 bool http2_waits_only_for_upstreams(const struct http2 *h) {
 	for (const struct stream *s = h->passes ? h->first : NULL; s; s = s->next)
-		if (!s->waiting && (!s->pass || stream_pass_waits_for_client(h, s))) return false;
+		if (!stream_waits(s) && (!s->exchange || stream_relay_waits_for_client(h, s))) return false;
 	return h->passes;
 }
 
 bool http2_awaits_upstream(const struct http2 *h) {
 	const struct stream *s = h->passes ? h->first : NULL;
-	while (s && (!s->pass || s->batch || stream_pass_next(s) != STREAM_PASS_WAITS)) s = s->next;
+	while (s && (!stream_is_passed_on(s) || s->batch || s->relayed != RELAY_WAITS)) s = s->next;
 	return s;
 }
 
 static bool can_send(const struct http2 *h, const struct stream *s) {
-	if (s->pass && !s->batch) return stream_pass_next(s) != STREAM_PASS_WAITS;
-	if ((s->receiving && !s->pass) || s->ended || s->waiting || s->postponed) return false;
+	const bool passed = stream_is_passed_on(s);
+	if (passed && !s->batch) return s->relayed != RELAY_WAITS;
+	if ((s->receiving && !passed) || s->ended || stream_waits(s) || s->postponed) return false;
 	return s->block_length || (s->send_window > 0 && h->send_window > 0);
 }
 
@@ -69,10 +69,10 @@ static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a
 bool http2_next(struct http2 *h, struct http2_piece *piece, struct http2_output *out) {
 	char *const block = WORKSPACE(STREAM_BLOCK_MAX);
 	struct stream *s = NULL;
-	if (h->room_changed) stream_pass_make_room(h, out);
+	if (h->room_changed) stream_relay_make_room(h, out);
 	while (!h->failed && (s = next_waiting(h))) h->failed |= !stream_answer_again(h, s);
 	while (!h->failed && (s = next_stream(h)) && !s->batch && http2_output_room(out) >= 4 * FRAME_HEADER)
-		end_pass(h, s, out);
+		end_relay(h, s, out);
 	if (h->failed || !s || !s->batch) return false;
 	size_t room = http2_output_room(out);
 	if (room < 4 * FRAME_HEADER + stream_block_frames(s->block_length)) return false;
@@ -87,9 +87,9 @@ bool http2_next(struct http2 *h, struct http2_piece *piece, struct http2_output 
 /* Continues a passage if all of the batch has been taken. Returns whether the response is complete. */
 static bool is_complete(struct http2 *h, struct stream *s) {
 	if (iob_bytesleft(s->batch->iob)) return false;
-	if (!s->pass) return true;
-	stream_pass_taken(h, s);
-	return stream_pass_next(s) == STREAM_PASS_DONE;
+	if (!stream_is_passed_on(s)) return true;
+	stream_relay_taken(h, s);
+	return s->relayed == RELAY_DONE;
 }
 
 /* Writes the header block that had to wait. */

@@ -29,7 +29,7 @@ struct kept_server {
 };
 
 /* When a signal came last, and from whom. */
-struct arrival {
+struct heard_signal {
 	pid_t sender;
 	int64_t at_ms; /* 0: never, or it has found its double */
 };
@@ -55,7 +55,7 @@ static struct keeper {
 	bool has_seen; /* since the current server was started */
 	int64_t try_ms;
 	int pause_s; /* after the last try; 0: it did not fail */
-	struct arrival direct[SIGNALS], reported[SIGNALS];
+	struct heard_signal direct[SIGNALS], reported[SIGNALS];
 } keeper;
 
 /* --- signals --- */
@@ -128,13 +128,13 @@ static void stop(struct keeper *k) {
 
 /* Passes a signal on, once: pkill(1), or a service manager, sends it to all processes. */
 static void pass_on(struct keeper *k, int signal, pid_t sender, bool reported) {
-	struct arrival *other = reported ? &k->direct[signal] : &k->reported[signal];
+	struct heard_signal *other = reported ? &k->direct[signal] : &k->reported[signal];
 	const int64_t now_ms = clock_ms();
 	if (other->at_ms && other->sender == sender && now_ms - other->at_ms < KEEPER_SAME_MS) {
 		other->at_ms = 0;
 		return;
 	}
-	*(reported ? &k->reported[signal] : &k->direct[signal]) = (struct arrival){.sender = sender, .at_ms = now_ms};
+	*(reported ? &k->reported[signal] : &k->direct[signal]) = (struct heard_signal){.sender = sender, .at_ms = now_ms};
 	if (signal != SIGUSR1 && (signal != SIGHUP || k->options->terminal)) k->ending = true;
 	send_to_all(k, signal);
 }

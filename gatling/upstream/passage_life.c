@@ -70,7 +70,7 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 		.records = fcgi ? (struct fcgi_records *)(p + 1) : NULL,
 		.share = share,
 		.relay_to = -1,
-		.asker = {.network = peer_is_local(r->client) ? 0 : peer_network(r->client),
+		.asker = {.network = peer_is_local(r->arrival->client) ? 0 : peer_network(r->arrival->client),
 				  .site = {.at = site, .length = r->site.length}},
 		.answered_ms = (uint32_t)io_now(upstreams_loop(u)),
 		.head_only = q->method == METHOD_HEAD,

@@ -109,8 +109,8 @@ static char *put_paths(char *at, put_variable *put, const struct upstream_script
 
 static char *put_client(char *at, put_variable *put, const struct upstream_request *u) {
 	char address[PEER_MAX];
-	struct slice client = {.at = address, .length = peer_format(address, u->client)};
-	if (!peer_is_local(u->client)) at = put(at, SLICE("REMOTE_ADDR"), client);
+	struct slice client = {.at = address, .length = peer_format(address, u->arrival->client)};
+	if (!peer_is_local(u->arrival->client)) at = put(at, SLICE("REMOTE_ADDR"), client);
 	if (!u->user.at) return at;
 	return put(put(at, SLICE("AUTH_TYPE"), SLICE("Basic")), SLICE("REMOTE_USER"), u->user);
 }
@@ -120,14 +120,14 @@ static char *put_variables(char *at, put_variable *put, const struct upstream_re
 	const struct slice scheme = upstream_scheme(u);
 	struct upstream_field field[FIELDS_MAX];
 	char name[HOST_MAX + 1];
-	struct slice server = {.at = name, .length = u->host.length ? host_name(u->host, name) : 0};
+	struct slice server = {.at = name, .length = u->request->host.length ? host_name(u->request->host, name) : 0};
 	struct slice query = slice_rest(u->target, slice_until(u->target, '?'));
 	if (query.length) slice_drop(&query, 1);
 	at = put(at, SLICE("GATEWAY_INTERFACE"), SLICE("CGI/1.1"));
 	at = put(at, SLICE("SERVER_SOFTWARE"), SLICE("gatling"));
 	at = put(at, SLICE("SERVER_PROTOCOL"), q->minor == 0 ? SLICE("HTTP/1.0") : SLICE("HTTP/1.1"));
 	at = put(at, SLICE("SERVER_NAME"), server.length ? server : SLICE("localhost")); /* never empty */
-	if (u->port) at = put_number(at, put, SLICE("SERVER_PORT"), u->port);
+	if (u->arrival->port) at = put_number(at, put, SLICE("SERVER_PORT"), u->arrival->port);
 	at = put(at, SLICE("REQUEST_SCHEME"), scheme);
 	if (slice_equal(scheme, SLICE("https"))) at = put(at, SLICE("HTTPS"), SLICE("on"));
 	at = put(at, SLICE("REDIRECT_STATUS"), SLICE("200")); /* PHP runs nothing without it */
@@ -135,7 +135,7 @@ static char *put_variables(char *at, put_variable *put, const struct upstream_re
 	at = put(at, SLICE("QUERY_STRING"), query);
 	at = put_paths(put_uri(at, put, q), put, u->script);
 	at = put_client(at, put, u);
-	if (u->host.length) at = put(at, SLICE("HTTP_HOST"), u->host);
+	if (u->request->host.length) at = put(at, SLICE("HTTP_HOST"), u->request->host);
 	return put_fields(at, put, field, upstream_fields(u, field));
 }
 

@@ -166,7 +166,7 @@ static bool passes(const struct upstream_request *u, const struct connection_opt
 		SLICE("expect")};
 	/* the upstream gets another key */
 	if (u->request->websocket && slice_equal_nocase(name, SLICE("sec-websocket-key"))) return false;
-	if (is_of_proxies(name) && u->forwarding != FORWARDING_X_FORWARDED_FOR) return false;
+	if (is_of_proxies(name) && u->arrival->forwarding != FORWARDING_X_FORWARDED_FOR) return false;
 	return !IS_ONE_OF(name, ours) && !memchr(name.at, '_', name.length) && !is_of_connection(c, name);
 }
 
@@ -189,7 +189,7 @@ static char *put_line(char *at, struct slice name, struct slice value) {
 /* Returns the value of an X-Forwarded field of a trusted proxy that writes these fields, or an absent slice. A proxy
  * that writes Forwarded may pass on the others as sent by the client. */
 static struct slice said_by_proxy(const struct upstream_request *u, struct slice name) {
-	const bool writes = u->forwarding == FORWARDING_X_FORWARDED_FOR;
+	const bool writes = u->arrival->forwarding == FORWARDING_X_FORWARDED_FOR;
 	struct slice rest = writes ? u->request->lines : (struct slice){0};
 	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;)
 		if (slice_equal_nocase(line.name, name)) return line.value;
@@ -200,7 +200,7 @@ struct slice upstream_scheme(const struct upstream_request *u) {
 	const struct slice said = said_by_proxy(u, SLICE("x-forwarded-proto"));
 	if (slice_equal_nocase(said, SLICE("https"))) return SLICE("https");
 	if (slice_equal_nocase(said, SLICE("http"))) return SLICE("http");
-	return u->secure ? SLICE("https") : SLICE("http");
+	return u->arrival->secure ? SLICE("https") : SLICE("http");
 }
 
 /* Begins the line of a list, with the proxy's values if it writes this field. */
@@ -208,7 +208,7 @@ static char *put_list(char *at, const struct upstream_request *u, struct slice n
 					  enum forwarding by) {
 	const struct request *q = u->request;
 	at = text_copy(text_copy(at, name), SLICE(": "));
-	for (unsigned i = 0; u->forwarding == by && i < q->fields; i++)
+	for (unsigned i = 0; u->arrival->forwarding == by && i < q->fields; i++)
 		if (q->field[i].name == field && q->field[i].value.length)
 			at = text_copy(text_copy(at, q->field[i].value), SLICE(", "));
 	return at;
@@ -225,14 +225,14 @@ static char *put_node(char *at, const struct peer *peer) {
 
 /* Returns the last hop before this server in a list: the proxy, if it has sent the list, or the client. */
 static const struct peer *last_hop(const struct upstream_request *u, enum field_name field, enum forwarding by) {
-	return u->forwarding == by && request_has(u->request, field) ? &u->proxy : u->client;
+	return u->arrival->forwarding == by && request_has(u->request, field) ? u->arrival->proxy : u->arrival->client;
 }
 
 /* Writes the fields about the client. */
 static char *put_forwarded(char *at, const struct upstream_request *u) {
 	char address[PEER_MAX];
 	const struct peer *last = last_hop(u, FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
-	const struct slice scheme = u->secure ? SLICE("https") : SLICE("http");
+	const struct slice scheme = u->arrival->secure ? SLICE("https") : SLICE("http");
 	const struct slice host = said_by_proxy(u, SLICE("x-forwarded-host"));
 	if (!peer_is_local(last)) {
 		at = put_list(at, u, SLICE("X-Forwarded-For"), FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
@@ -240,12 +240,13 @@ static char *put_forwarded(char *at, const struct upstream_request *u) {
 		at = text_copy(at, SLICE("\r\n"));
 	}
 	at = put_line(at, SLICE("X-Forwarded-Proto"), upstream_scheme(u));
-	if (host.length || u->host.length) at = put_line(at, SLICE("X-Forwarded-Host"), host.length ? host : u->host);
+	if (host.length || u->request->host.length)
+		at = put_line(at, SLICE("X-Forwarded-Host"), host.length ? host : u->request->host);
 	at = put_list(at, u, SLICE("Forwarded"), FIELD_FORWARDED, FORWARDING_FORWARDED);
 	at = put_node(text_copy(at, SLICE("for=")), last_hop(u, FIELD_FORWARDED, FORWARDING_FORWARDED));
 	at = text_copy(text_copy(at, SLICE(";proto=")), scheme);
-	if (u->host.length) {
-		at = text_copy(text_copy(at, SLICE(";host=\"")), u->host); /* host_valid(): no quotes */
+	if (u->request->host.length) {
+		at = text_copy(text_copy(at, SLICE(";host=\"")), u->request->host); /* host_valid(): no quotes */
 		at = text_copy(at, SLICE("\""));
 	}
 	return text_copy(at, SLICE("\r\n"));
@@ -276,7 +277,7 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	bool takes_trailers = false;
 	char *at = text_copy(text_copy(out, q->method_name), SLICE(" "));
 	at = text_copy(text_copy(at, u->target), SLICE(" HTTP/1.1\r\n"));
-	at = put_line(at, SLICE("Host"), u->host.length ? u->host : u->authority);
+	at = put_line(at, SLICE("Host"), u->request->host.length ? u->request->host : u->authority);
 	find_connection(q, &c);
 	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;) {
 		if (passes(u, &c, line.name)) at = text_copy(at, line.whole);

@@ -6,7 +6,7 @@
 #ifndef GATLING_UPSTREAM_UPSTREAM_HEAD_H
 #define GATLING_UPSTREAM_UPSTREAM_HEAD_H
 
-#include "gatling/client/forwarded.h"
+#include "gatling/client/arrival.h"
 #include "gatling/http/body.h"
 #include "gatling/http/host.h"
 #include "gatling/http/request.h"
@@ -37,14 +37,9 @@ struct upstream_script {
 /* A request to be passed on. */
 struct upstream_request {
 	const struct request *request;
-	struct slice target;    /* path and query, percent-encoded; programs get only the query from it */
-	struct slice host;      /* as sent by the client, or absent */
-	struct slice authority; /* the upstream's, for a client that sends no host */
-	const struct peer *client;
-	enum forwarding forwarding; /* the field in which a trusted proxy has named the client, if there is one */
-	struct peer proxy;          /* that proxy, whose fields are passed on as well */
-	unsigned port;              /* to which the client has connected; 0: none */
-	bool secure;                /* the client uses TLS */
+	const struct arrival *arrival; /* a trusted proxy's fields are passed on as well */
+	struct slice target;           /* path and query, percent-encoded; programs get only the query from it */
+	struct slice authority;        /* the upstream's, for a client that sends no host */
 	bool content_first; /* nothing is sent before content has come, or its end: until then it may not be valid */
 	struct slice user;  /* the authenticated user, or absent */
 	const struct upstream_script *script; /* only for a program */

@@ -17,8 +17,9 @@ static void check_request(const char *data, size_t length) {
 	static struct request q, again;
 	static char head[UPSTREAM_REQUEST_MAX + 2 * HEAD_MAX];
 	static const struct peer client;
+	static const struct arrival arrival = {.client = &client};
 	if (request_parse(&q, data, length) <= 0 || q.host.length > HOST_MAX) return;
-	const struct upstream_request u = {.request = &q, .target = SLICE("/x"), .host = q.host, .client = &client};
+	const struct upstream_request u = {.request = &q, .arrival = &arrival, .target = SLICE("/x")};
 	size_t n = upstream_request_head(head, &u);
 	require(n <= UPSTREAM_REQUEST_MAX);
 	int parsed = request_parse(&again, head, n);
@@ -88,11 +89,11 @@ static void check_variables(const char *data, size_t length) {
 	static struct request q;
 	static char head[UPSTREAM_CGI_MAX];
 	static const struct peer client;
+	static const struct arrival arrival = {.client = &client};
 	const struct upstream_script script = {
 		.root = SLICE("/srv"), .name = SLICE("/x"), .info = SLICE("/y"), .is_file = true};
 	if (request_parse(&q, data, length) <= 0 || q.host.length > HOST_MAX || q.framing == BODY_CHUNKED) return;
-	const struct upstream_request u = {
-		.request = &q, .target = SLICE("/x?y"), .host = q.host, .client = &client, .script = &script};
+	const struct upstream_request u = {.request = &q, .arrival = &arrival, .target = SLICE("/x?y"), .script = &script};
 	require(upstream_fcgi_head(head, &u) <= sizeof head);
 	size_t n = upstream_scgi_head(head, &u), netstring = (size_t)strtoull(head, NULL, 10);
 	require(n <= sizeof head && n == slice_until((struct slice){.at = head, .length = n}, ':') + 1 + netstring + 1);

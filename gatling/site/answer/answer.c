@@ -91,8 +91,7 @@ static bool has_certificate(const struct site_context *c, struct slice host) {
 	return certificates_cover(c->covered, name);
 }
 
-void answer(const struct site_context *c, const struct request *q, const struct connection_info *arrival,
-			struct response *r) {
+void answer(const struct site_context *c, const struct request *q, const struct arrival *arrival, struct response *r) {
 	/* other methods, and WebSocket, are for upstreams; "OPTIONS *" is about this server (RFC 9110, section 9.3.7) */
 	const bool serves = q->method <= METHOD_HEAD && !q->websocket,
 			   passes = c->options->upstreams.count && !serves && !slice_equal(q->path, SLICE("*"));

@@ -2,13 +2,13 @@
 #ifndef GATLING_SITE_ANSWER_ANSWER_H
 #define GATLING_SITE_ANSWER_ANSWER_H
 
-#include "gatling/site/answer/connection_info.h"
+#include "gatling/client/arrival.h"
 #include "gatling/site/response.h"
 #include "gatling/site/site_context.h"
 
 /* Fills in the response to a request that request_parse() has accepted, also to OPTIONS and to methods that are
  * refused. */
-void answer(const struct site_context *context, const struct request *request, const struct connection_info *arrival,
+void answer(const struct site_context *context, const struct request *request, const struct arrival *arrival,
 			struct response *response);
 
 #endif

@@ -82,7 +82,7 @@ void answer_error(struct decision *d, int status) {
 
 static enum auth_result ask(const struct decision *d, const struct guard *guard, enum guard_part part,
 							struct auth_answer *admission) {
-	const struct auth_client client = {.peer = d->arrival->peer, .is_known = d->arrival->peer_is_client};
+	const struct auth_client client = {.peer = d->arrival->client, .is_known = d->arrival->client_is_known};
 	return basic_auth_check(d->context->auth, guard, part, d->request, &client, d->arrival->patient, d->context->now_ms,
 							admission);
 }

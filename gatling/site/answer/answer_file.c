@@ -91,7 +91,7 @@ static struct representation *choose(struct decision *d, struct resource *r) {
 
 /* Replaces the representation by a copy in memory, for a whole file on a connection where its bytes are copied
  * anyway. */
-static void send_copy(const struct site_context *c, const struct request *q, const struct connection_info *arrival,
+static void send_copy(const struct site_context *c, const struct request *q, const struct arrival *arrival,
 					  struct resource *resource, struct response *r) {
 	if (!arrival->copied || r->status != 200 || q->method != METHOD_GET) return;
 	struct representation *file = r->representation;
@@ -120,7 +120,7 @@ static void remember(const struct decision *d, struct resource *r) {
 }
 
 bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
-				  const struct connection_info *arrival, struct response *r) {
+				  const struct arrival *arrival, struct response *r) {
 	struct resource *resource =
 		q->known & QUALIFIERS ? NULL : question_find(c->questions, host, arrival->port, q->path, c->now_ms);
 	if (!resource) return false;

@@ -3,14 +3,14 @@
 #ifndef GATLING_SITE_ANSWER_DECISION_H
 #define GATLING_SITE_ANSWER_DECISION_H
 
-#include "gatling/site/answer/connection_info.h"
+#include "gatling/client/arrival.h"
 #include "gatling/site/response.h"
 #include "gatling/site/site_context.h"
 
 struct decision {
 	const struct site_context *context;
 	const struct request *request;
-	const struct connection_info *arrival;
+	const struct arrival *arrival;
 	struct response *response;
 	const struct site *site;
 	struct lookup lookup; /* of the file that is sent; headers: the owner's for this path */
@@ -94,7 +94,7 @@ void answer_fallback_redirect(struct decision *d);
 
 /* Answers with 200 or 304 if the same request came a moment ago (question.h). Returns whether it did. */
 bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
-				  const struct connection_info *arrival, struct response *r);
+				  const struct arrival *arrival, struct response *r);
 
 /* Answers with the requested file, or the index of a directory. status: 200, or that of a rule. Returns 0, or an errno
  * if there is no answer yet. */

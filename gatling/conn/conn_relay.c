@@ -1,0 +1,256 @@
+/* conn_relay.c - see conn_relay.h. */
+#include "gatling/conn/conn_relay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gatling/base/text.h"
+
+enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, DRAW_LEAST = 64 * 1024 }; /* bytes */
+
+/* What HTTP/1.1 keeps for an exchange, behind it. There may be thousands: the order of the members leaves no gaps. */
+struct conn_relay {
+	char *trailers;           /* the part of the request's trailer section that has come, or NULL */
+	uint32_t trailers_length; /* bytes */
+	struct body body;         /* of the request */
+	uint8_t persistence;      /* enum persistence */
+	bool chunked : 1;         /* the content of the response, to the client */
+	bool sending : 1;         /* the batch is being sent: not all of it has left */
+	bool waited : 1;          /* it waited for the client at the end of the last run */
+	bool trickles : 1;        /* the last read brought little content */
+	bool stalled : 1;         /* the socket was full after the last write */
+};
+
+static struct conn_relay *relay_of(const struct conn *c) { return exchange_more(c->exchange); }
+
+bool conn_keep_exchange(struct conn *c, const struct exchange *x, const struct response *r) {
+	c->exchange = exchange_keep(x, r, sizeof(struct conn_relay));
+	return c->exchange;
+}
+
+void conn_relay_begin(struct conn *c, enum persistence persistence) {
+	const struct request *q = c->exchange->request;
+	free(relay_of(c)->trailers);
+	*relay_of(c) = (struct conn_relay){.persistence = (uint8_t)persistence};
+	body_start_any(&relay_of(c)->body, q->framing, q->content_length);
+}
+
+void conn_end_exchange(struct conn *c) {
+	if (!c->exchange) return;
+	free(relay_of(c)->trailers);
+	exchange_end(c->exchange);
+	c->exchange = NULL;
+}
+
+size_t conn_exchange_memory(const struct conn *c) {
+	return c->exchange ? exchange_memory(c->exchange) + relay_of(c)->trailers_length : 0;
+}
+
+/* After the content of its request, the client may send another request, end its side, or go away. */
+bool conn_relay_wants_input(const struct conn *c) { return !c->input && !c->input_ended; }
+
+bool conn_relay_is_tunnel(const struct conn *c) { return c->exchange->tunnel; }
+
+bool conn_relay_has_request(const struct conn *c) {
+	return !body_pending(&relay_of(c)->body) && !conn_relay_is_tunnel(c);
+}
+
+bool conn_relay_has_answered(const struct conn *c) { return c->exchange->status; }
+
+/* Returns how many bytes of content can be passed on; 0: too few to be worth a call. */
+static size_t room(const struct conn *c) {
+	const size_t room = passage_room(c->exchange->passage);
+	return room >= LEAST_ROOM ? room : 0;
+}
+
+bool conn_relay_lacks_content(const struct conn *c) {
+	const struct conn_relay *p = relay_of(c);
+	return !p->sending && body_pending(&p->body) && room(c) && !exchange_waits_for_100(c->exchange);
+}
+
+bool conn_relay_waits_for_client(const struct conn *c) { return relay_of(c)->sending || conn_relay_lacks_content(c); }
+
+/* --- the content of the request --- */
+
+/* Keeps bytes of the trailer section. */
+static void keep_trailers(struct conn *c, struct slice bytes) {
+	struct conn_relay *p = relay_of(c);
+	char *kept = realloc(p->trailers, p->trailers_length + bytes.length);
+	if (!kept) {
+		passage_fail(c->exchange->passage, 503);
+		return;
+	}
+	p->trailers = kept;
+	(void)text_copy(kept + p->trailers_length, bytes);
+	p->trailers_length += (uint32_t)bytes.length;
+}
+
+/* Notes that bytes of the body have come: enough of them, or the last ones, move the deadline. */
+static void note_come(struct conn *c, struct conn_run *run, size_t n) {
+	const struct conn_relay *p = relay_of(c);
+	const struct slice trailers = {.at = p->trailers, .length = p->trailers_length};
+	run->progress |= exchange_put(c->exchange, n, body_pending(&p->body) ? NULL : &trailers);
+}
+
+bool conn_relay_draws(const struct conn *c) {
+	return c->state == CONN_PASS && !c->tls && !c->input && !relay_of(c)->trickles &&
+		   body_rest(&relay_of(c)->body) >= DRAW_LEAST && passage_draws(c->exchange->passage);
+}
+
+bool conn_relay_draw(struct conn *c, struct conn_run *run) {
+	struct conn_relay *p = relay_of(c);
+	const uint64_t rest = body_rest(&p->body);
+	const size_t most = rest < CONN_SCRATCH ? (size_t)rest : CONN_SCRATCH;
+	size_t sent;
+	const ssize_t n = passage_draw(c->exchange->passage, c->fd, c->context->scratch, most, &sent);
+	if (n <= 0) return n == -1 && errno == EAGAIN;
+	p->trickles = n < LEAST_ROOM; /* each piece would take a page in the kernel */
+	run->input = (struct slice){.at = c->context->scratch, .length = (size_t)n - sent};
+	body_take(&p->body, sent);
+	note_come(c, run, sent);
+	return true;
+}
+
+/* Returns false if the chunks are malformed. */
+static bool take_content(struct conn *c, struct conn_run *run) {
+	struct conn_relay *p = relay_of(c);
+	struct passage *passage = c->exchange->passage;
+	struct slice content;
+	if (run->input.length >= LEAST_ROOM) p->trickles = false;
+	while (run->input.length && !c->exchange->tunnel && body_pending(&p->body)) {
+		if (!room(c)) passage_flush(passage);
+		size_t free_room = room(c), most = run->input.length < free_room ? run->input.length : free_room;
+		if (!free_room) return true;
+		const bool in_trailers = body_in_trailers(&p->body);
+		int n = body_read(&p->body, run->input.at, most, &content);
+		if (n < 0) return false;
+		if (in_trailers) keep_trailers(c, slice_first(run->input, (size_t)n));
+		run->input = slice_rest(run->input, (size_t)n);
+		if (content.length) (void)passage_put(passage, content);
+		note_come(c, run, (size_t)n);
+	}
+	for (size_t n = 1; c->exchange->tunnel && run->input.length && n; run->input = slice_rest(run->input, n)) {
+		n = passage_put(passage, run->input);
+		passage_flush(passage);
+	}
+	passage_flush(passage);
+	return true;
+}
+
+/* --- the response --- */
+
+static size_t unsent(const void *conn) {
+	const struct conn *c = conn;
+	return iob_bytesleft(c->outgoing->iob);
+}
+
+/* Decides how the end of the response is marked, and whether another request may follow. */
+static enum body_framing settle(struct conn *c, const struct upstream_response *head) {
+	struct conn_relay *p = relay_of(c);
+	bool unknown = head->until_close || head->framing == BODY_CHUNKED;
+	if (body_pending(&p->body)) c->ending = CONN_ENDING_LINGER; /* the client is still sending */
+	if (c->ending || (unknown && c->exchange->request->minor == 0)) p->persistence = PERSIST_NOT;
+	if (p->persistence == PERSIST_NOT && !c->ending) c->ending = CONN_ENDING_CLOSE;
+	p->chunked = unknown && c->exchange->request->minor >= 1;
+	return p->chunked ? BODY_CHUNKED : unknown ? BODY_NONE : head->framing;
+}
+
+static int add_head(void *conn, const struct upstream_response *head, struct slice lines) {
+	struct conn *c = conn;
+	iob *batch = c->outgoing->iob;
+	int failed;
+	if (head->status == 101) {
+		if (c->input_ended) return 0; /* it would go one way only */
+		c->ending = CONN_ENDING_CLOSE;
+		failed = http1_write_upgrade(batch, head->reason, lines);
+	} else if (head->status < 200) { /* unknown to HTTP/1.0 */
+		failed = c->exchange->request->minor ? http1_write_interim(batch, head->status, head->reason, lines) : 0;
+	} else {
+		enum body_framing framing = settle(c, head);
+		failed = http1_write_passed(batch, head, lines, c->context->common_fields[c->secure],
+									(enum persistence)relay_of(c)->persistence, framing);
+	}
+	return failed ? 0 : head->status;
+}
+
+/* Small pieces are copied, so that they leave together with those around them. */
+static bool add_piece(void *conn, struct slice piece, bool *kept) {
+	struct conn *c = conn;
+	char size[32];
+	iob *batch = c->outgoing->iob;
+	const bool chunked = relay_of(c)->chunked;
+	size_t n = chunked ? fmt_xlonglong(size, piece.length) : 0;
+	*kept = piece.length > COPIED_MAX;
+	if (chunked && iob_addcopy(batch, size, (size_t)(text_copy(size + n, SLICE("\r\n")) - size)) == -1) return false;
+	if ((*kept ? iob_addbuf(batch, piece.at, piece.length, NULL, NULL) : iob_addcopy(batch, piece.at, piece.length)) ==
+		-1)
+		return false;
+	return !chunked || iob_addcopy(batch, "\r\n", 2) == 0;
+}
+
+static bool add_end(void *conn, struct slice trailers) {
+	const struct conn *c = conn;
+	iob *batch = c->outgoing->iob;
+	return !relay_of(c)->chunked ||
+		   (iob_addcopy(batch, "0\r\n", 3) == 0 && iob_addcopy(batch, trailers.at, trailers.length) == 0 &&
+			iob_addcopy(batch, "\r\n", 2) == 0);
+}
+
+const struct carrier conn_carrier = {.protocol = COUNT_HTTP1,
+									 .enough = BATCH_ENOUGH,
+									 .unsent = unsent,
+									 .head = add_head,
+									 .content = add_piece,
+									 .end = add_end};
+
+/* Fills the batch. Returns RELAY_WAITS if there may be something to send. */
+static enum exchange_relayed prepare(struct conn *c) {
+	if (!conn_take_batch(c)) return RELAY_BROKEN;
+	enum exchange_relayed next = exchange_relay(c->exchange);
+	relay_of(c)->sending = next == RELAY_WAITS && iob_bytesleft(c->outgoing->iob);
+	if (!relay_of(c)->sending) conn_return_batch(c);
+	return next;
+}
+
+static void note_sent(struct conn *c, struct conn_run *run, uint64_t sent) {
+	c->context->sent += sent;
+	run->progress |= sent > 0;
+}
+
+static enum exchange_relayed move(struct conn *c, struct conn_run *run, bool *malformed) {
+	struct conn_relay *p = relay_of(c);
+	struct passage *passage = c->exchange->passage;
+	const uint64_t relayed = passage_relayed(passage);
+	if (relayed) conn_limit_unsent(c);
+	c->exchange->bytes += relayed;
+	note_sent(c, run, relayed);
+	for (;;) {
+		*malformed = !take_content(c, run);
+		if (*malformed) return RELAY_BROKEN;
+		enum exchange_relayed next = p->sending ? RELAY_WAITS : prepare(c);
+		passage_relay(passage, p->sending || p->stalled || c->tls ? -1 : c->fd);
+		if (!p->sending) return next;
+		uint64_t sent = 0;
+		enum iob_result result =
+			conn_transmit(c, c->outgoing->iob, run->resumed ? c->context->share : CONN_SHARE_MOST, IO_LAST, &sent);
+		note_sent(c, run, sent);
+		if (result == IOB_FAILED) return RELAY_BROKEN;
+		p->stalled = run->resumed || result == IOB_AGAIN;
+		if (result == IOB_AGAIN) return RELAY_WAITS;
+		exchange_taken(c->exchange);
+		p->sending = false;
+	}
+}
+
+enum exchange_relayed conn_relay(struct conn *c, struct conn_run *run, bool *malformed) {
+	const struct linger none = {.l_onoff = 1};
+	enum exchange_relayed result = move(c, run, malformed);
+	const bool waits = result == RELAY_WAITS && conn_relay_waits_for_client(c);
+	*malformed &= !conn_relay_has_answered(c);
+	run->progress |= waits != relay_of(c)->waited; /* it has another deadline now */
+	relay_of(c)->waited = waits;
+	/* HTTP/1.0: the part that has come must not look like the whole */
+	if (result == RELAY_BROKEN && conn_relay_has_answered(c) && c->exchange->request->minor == 0)
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+	return result;
+}

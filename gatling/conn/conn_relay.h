@@ -1,0 +1,30 @@
+/* conn_relay.h - HTTP/1.1 as the carrier of a request that is passed on: content from the connection to the exchange,
+ * and the response back to the connection. */
+#ifndef GATLING_CONN_CONN_RELAY_H
+#define GATLING_CONN_CONN_RELAY_H
+
+#include "gatling/conn/conn_state.h"
+#include "gatling/conn/http1_response.h"
+
+extern const struct carrier conn_carrier;
+
+/* Keeps the exchange in conn->exchange, see exchange_keep(). Returns false without memory. */
+bool conn_keep_exchange(struct conn *conn, const struct exchange *exchange, const struct response *response);
+
+/* Begins to move content. persistence: that after the response, if its end can be told. */
+void conn_relay_begin(struct conn *conn, enum persistence persistence);
+
+/* Moves the content that has come: the request's from run->input, and the response's to the client. *malformed: the
+ * chunks of the request's content are malformed, and nothing has been sent yet. */
+enum exchange_relayed conn_relay(struct conn *conn, struct conn_run *run, bool *malformed);
+
+/* conn_relay_draws() returns whether much content of the request is coming, which can go straight to the upstream. Then
+ * conn_relay_draw() replaces conn_read(): it moves some, and leaves in *run what the upstream did not take. It returns
+ * false if the client is gone. */
+bool conn_relay_draws(const struct conn *conn);
+bool conn_relay_draw(struct conn *conn, struct conn_run *run);
+
+/* Ends the exchange. */
+void conn_end_exchange(struct conn *conn);
+
+#endif

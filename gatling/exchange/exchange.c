@@ -1,0 +1,165 @@
+/* exchange.c - see exchange.h: the beginning of a request, its waits, and its end. */
+#include "gatling/exchange/exchange.h"
+
+#include <stdlib.h>
+
+#include "gatling/base/text.h"
+#include "gatling/site/answer/challenge.h"
+#include "gatling/site/answer/health.h"
+
+/* --- decisions --- */
+
+/* Content that only an upstream would take is refused. */
+static enum exchange_next decided(const struct exchange *x, struct response *r) {
+	if (!r->status) return r->upstream ? EXCHANGE_PASSED_ON : EXCHANGE_WAITS;
+	if (x->request->content_length > BODY_MAX && !x->failed) {
+		response_drop(r);
+		response_status(r, 413);
+	}
+	return EXCHANGE_ANSWERED;
+}
+
+/* Counts the request, once. Returns whether it is within the limits; otherwise *r refuses it. */
+static bool is_within_limits(struct exchange *x, struct response *r) {
+	if (x->counted || !x->context->limits) return true;
+	const int status =
+		limits_take_request(x->context->limits, x->arrival.client, batch_pool_now_ns(x->context->batches));
+	if (status) response_status(r, status);
+	x->counted = !status;
+	return x->counted;
+}
+
+static void ask_site(struct exchange *x, struct response *r) {
+	struct arrival *arrival = &x->arrival;
+	arrival->client_is_known = !arrival->forwarding || !forwarding_of(x->context->trust, arrival->client);
+	answer(x->context->site, x->request, arrival, r);
+}
+
+enum exchange_next exchange_begin(struct exchange *x, struct response *r) {
+	const struct site_context *site = x->context->site;
+	if (!health_answer(site, x->request, r) && !challenge_answer(site, x->request, r) && is_within_limits(x, r))
+		ask_site(x, r);
+	return decided(x, r);
+}
+
+/* --- waiting --- */
+
+static void resume(struct waiter *waiter) {
+	const struct exchange *x = (const struct exchange *)((char *)waiter - offsetof(struct exchange, waiter));
+	x->ready(x->carried);
+}
+
+static void upstream_ready(void *exchange) {
+	const struct exchange *x = exchange;
+	x->ready(x->carried);
+}
+
+static void wait_for(struct exchange *x, struct job *job) {
+	x->waiter.resume = resume;
+	x->fetched[x->waits++] = job->fetches;
+	job_wait(job, &x->waiter);
+}
+
+static bool keep_user(struct exchange *x, struct slice user) {
+	if (!user.at) return true;
+	char *copy = malloc(user.length + 1);
+	if (!copy) return false;
+	(void)text_copy(copy, user);
+	x->user = (struct slice){.at = copy, .length = user.length};
+	return true;
+}
+
+/* Passes the request on. Returns false without memory. */
+static bool pass_on(struct exchange *x, const struct response *r) {
+	const struct request *q = x->request;
+	const bool content_first = x->carrier->checks_length && q->framing == BODY_LENGTH && !q->expect_continue;
+	const struct upstream_request request = {.request = q,
+											 .arrival = &x->arrival,
+											 .target = r->location,
+											 .content_first = content_first,
+											 .user = r->user,
+											 .script = &r->script,
+											 .site = r->site};
+	if (!keep_user(x, r->user)) return false;
+	x->passage = passage_new(x->context->upstreams, r->upstream, &request, x->share);
+	if (x->passage) passage_on_ready(x->passage, upstream_ready, x);
+	return x->passage;
+}
+
+struct exchange *exchange_keep(const struct exchange *from, const struct response *r, size_t more) {
+	struct exchange *x = calloc(1, sizeof *x + more);
+	size_t size = 0;
+	if (!x) return NULL;
+	*x = *from;
+	x->request = request_keep(from->request, &size);
+	x->size = (uint32_t)(sizeof *x + more);
+	x->copied = (uint32_t)size;
+	if (x->request && r->job && !r->status) wait_for(x, r->job);
+	if (x->request && (r->status || !r->upstream || pass_on(x, r))) return x;
+	x->answered = true; /* the connection ends with it */
+	exchange_end(x);
+	return NULL;
+}
+
+void exchange_give_up(struct exchange *x) {
+	waiter_leave(&x->waiter);
+	x->waits = WAITS_MAX;
+}
+
+/* Ends the passage, without a response. The next answer says so, and its line in the log has the address. */
+static void leave_upstream(struct exchange *x) {
+	char text[UPSTREAM_TEXT_MAX] = "";
+	x->failed = (uint16_t)passage_failure(x->passage);
+	x->failed_at = passage_format(x->passage, text) && *text ? strdup(text) : NULL;
+	if (x->failed_at) x->copied += (uint32_t)strlen(text) + 1;
+	if (x->failed_at) ((struct request *)(uintptr_t)x->request)->failed = slice_of(x->failed_at);
+	passage_free(x->passage);
+	x->passage = NULL;
+}
+
+enum exchange_next exchange_again(struct exchange *x, struct response *r) {
+	waiter_leave(&x->waiter);
+	if (x->passage) leave_upstream(x);
+	x->arrival.patient &= x->waits < WAITS_MAX;
+	x->arrival.fetched = x->fetched;
+	x->arrival.failed = x->failed;
+	ask_site(x, r);
+	if (!r->status && !r->upstream) wait_for(x, r->job);
+	if (!r->status && r->upstream && !pass_on(x, r)) response_status(r, 503);
+	return decided(x, r);
+}
+
+/* --- the end --- */
+
+void exchange_note(struct exchange *x, struct response_batch *batch, int status, struct slice user, uint64_t bytes) {
+	struct batch_pool *pool = x->context->batches;
+	x->answered = true;
+	count_answer(x->carrier->protocol, status);
+	if (batch) response_batch_note(pool, batch, x->arrival.client, x->request, user, status, bytes);
+	else batch_pool_log(pool, x->started_ns, x->arrival.client, x->request, user, status, bytes, NULL);
+}
+
+size_t exchange_memory(const struct exchange *x) {
+	return x->size + x->copied + x->user.length + (x->passage ? passage_memory(x->passage) : 0);
+}
+
+static void log_upstream(const struct exchange *x) {
+	char text[UPSTREAM_TEXT_MAX] = "";
+	struct access_upstream upstream = {.status = x->status, .ns = (int64_t)passage_answered_ms(x->passage) * 1000000};
+	if (passage_format(x->passage, text)) upstream.address = slice_of(text);
+	count_answer(x->carrier->protocol, x->status);
+	batch_pool_log(x->context->batches, x->started_ns, x->arrival.client, x->request, x->user, x->status, x->bytes,
+				   &upstream);
+}
+
+void exchange_end(struct exchange *x) {
+	if (!x) return;
+	waiter_leave(&x->waiter);
+	if (x->status) log_upstream(x);
+	else if (!x->answered) exchange_note(x, NULL, EXCHANGE_GONE, (struct slice){0}, 0);
+	passage_free(x->passage);
+	free((struct request *)(uintptr_t)x->request);
+	free(x->failed_at);
+	free((char *)(uintptr_t)x->user.at);
+	free(x);
+}
