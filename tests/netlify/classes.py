@@ -163,7 +163,7 @@ def _(difference):
 
 @allowed("comment", "A # after a pattern of _headers begins a comment, where Cloudflare takes it for part of the path.")
 def _(difference):
-    return difference.expected[0] == "fields" and re.search(r"(?m)^\s*(https?:/)?/\S*\s+#", difference.site.headers)
+    return difference.expected[0] == "fields" and re.search(r"(?m)^[ \t]*(https?:/)?/\S*[ \t]+#", difference.site.headers)
 
 
 @allowed("order", "The lines of a pattern of _headers apply in their order, also those with !, which Cloudflare takes first.")
@@ -178,6 +178,11 @@ def _(difference):
 def _(difference):
     patterns = [pattern for pattern, _ in rule_lines.header_blocks(difference.site.headers or "")]
     return difference.expected[0] == "fields" and len(set(patterns)) < len(patterns)
+
+
+@allowed("gzip", "Content-Encoding: gzip is left out for a file that is not in gzip, where Cloudflare sends it.")
+def _(difference):
+    return ("content-encoding", "gzip") in difference.expected[1:] and difference.got == ("fields",)
 
 
 @allowed("once", "A field that a response has once is that of the last pattern, where Cloudflare joins the values.")

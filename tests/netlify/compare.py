@@ -270,13 +270,14 @@ class Comparison:
                         self.differences.append(classes.Difference(site, probe, right, outcome(response), None))
                 elif response.status == 200:
                     own = responses[PLAIN + site.name, dataclasses.replace(probe, host="")].fields
-                    self._compare_fields(site, probe, answer["cloudflare"]["fields"], [pair for pair in response.fields if pair not in own], own)
+                    self._compare_fields(site, probe, answer["cloudflare"]["fields"], response.fields, own)
 
-    def _compare_fields(self, site, probe, fields, ours, own):
-        """own: the fields that the server sends without rules."""
+    def _compare_fields(self, site, probe, fields, sent, own):
+        """own: the fields that the server sends without rules. A type that the owner does not give depends on the coding."""
         theirs = collections.Counter((name, value) for name, value in fields.items() if value is not None)
-        ours += [(name, value) for name, value in own if (name.lower(), value) in theirs and (name, value) not in ours]
-        ours = collections.Counter((name.lower(), value) for name, value in ours if name not in ("Date", "Last-Modified"))
+        given = {name for name, _ in theirs}
+        ours = [(name.lower(), value) for name, value in sent if name.lower() in given or (name, value) not in own]
+        ours = collections.Counter(pair for pair in ours if pair[0] in given or pair[0] not in ("date", "last-modified", "content-type"))
         if theirs != ours:
             missing, more = (("fields", *sorted((one - other).elements())) for one, other in ((theirs, ours), (ours, theirs)))
             self.fields.append(classes.Difference(site, probe, missing, more, None))

@@ -83,4 +83,6 @@ class Generator:
             for _ in range(self.random.randint(1, 3)):
                 field, colon = self.one(*FIELDS), self.one(": ", ":", ": ", " : ")
                 lines.append(f"  ! {field}" if self.random.random() < 0.15 else f"  {field}{colon}{self.one(*VALUES, *(f':{name}' for name in used))}")
+            if self.random.random() < 0.05:
+                lines.append("  Content-Encoding: gzip")
         return "".join(f"{line}\n" for line in lines)
