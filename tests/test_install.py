@@ -40,7 +40,7 @@ def test_uninstall_removes_all_that_install_has_put_there(plain, tmp_path):
     make(plain, "install", "/usr", tmp_path)
     found = files(tmp_path)
     assert {"usr/bin/gatling", "usr/bin/gatling-hold", "usr/share/man/man8/gatling.8", "usr/share/man/man7/gatling-machine.7", "usr/share/man/man7/gatling-trust.7",
-            "usr/lib/systemd/system/gatling.service", "etc/logrotate.d/gatling", "etc/default/gatling"} <= set(found)  # fmt: skip
+            "usr/share/man/man5/gatling-site.5", "usr/share/man/man7/gatling-operate.7", "usr/lib/systemd/system/gatling.service", "etc/logrotate.d/gatling", "etc/default/gatling"} <= set(found)  # fmt: skip
     # a name that mentions neither gatling nor HTTP connections may be another package's
     assert [name for name in found if re.fullmatch("usr/bin/.*", name) and not re.search("gatling|httpbench|connbench", name)] == []
     make(plain, "uninstall", "/usr", tmp_path)

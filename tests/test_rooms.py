@@ -185,7 +185,7 @@ def test_files_that_texts_name_are_there():
     listed = subprocess.run(["git", "ls-files"], cwd=TOP, check=True, capture_output=True, text=True).stdout.split()
     names, missing = {Path(name).name for name in listed}, []
     for name in listed:
-        if name.startswith(("gatling/", "io/", "bench/", "README", "man/")) and name.endswith((".c", ".h", "README", ".1", ".3", ".8")):
+        if name.startswith(("gatling/", "io/", "bench/", "README", "man/")) and name.endswith((".c", ".h", "README", ".1", ".3", ".5", ".7", ".8")):
             text = re.sub(r"^#\s*include <.*", "", (TOP / name).read_text(), flags=re.MULTILINE)
             found = re.findall(r"(?<![\w.<-])(?:\w+/)*([a-z_0-9-]+\.[ch])\b(?![.\w])", text)
             missing += [(name, file) for file in found if file not in names | FOREIGN]

@@ -1,4 +1,4 @@
-"""The differences from Netlify and Cloudflare that gatling(8) lists: the sentence is in its table, too. A difference
+"""The differences from Netlify and Cloudflare that gatling-site(5) lists: the sentence is in its table, too. A difference
 that no class names is a failure, and so is a class to which none belongs."""
 
 import collections

@@ -34,7 +34,7 @@ def test_a_difference_in_the_manual_is_there(found, name):
 
 
 def test_the_manual_names_the_differences():
-    section = (TOP / "man/gatling.8").read_text().split(".Ss Differences from Netlify and Cloudflare Pages\n")[1].split("\n.Ss")[0]
+    section = (TOP / "man/gatling-site.5").read_text().split(".Ss Differences from Netlify and Cloudflare Pages\n")[1].split("\n.Ss")[0]
     items = [" ".join(item.split()) for item in re.sub(r"(?m)^\.(?!It)\w+ ?|\\[-&]", "", section.replace(".Fl ", "-")).split("\n.It\n")[1:]]
     assert items == [one.sentence for one in classes.CLASSES]
 

@@ -1,5 +1,5 @@
 """What the manual says about a request: whether it is answered, and with what, asked for a password,
-denied, or passed on. Written from gatling(8) and the headers of gatling/site/rules alone, and as short
+denied, or passed on. Written from gatling-site(5) and the headers of gatling/site/rules alone, and as short
 as that can be said, it is what fuzz.py compares the server with.
 
 Paths are str with a character for each octet (latin-1), relative to the served directory. The files are

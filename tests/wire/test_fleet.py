@@ -17,7 +17,7 @@ import pytest
 from gatling import TIMEOUT, Connection, Root, Server, eventually, runnable
 
 TOP = Path(__file__).resolve().parent.parent.parent
-MANUAL = (TOP / "man/gatling.8").read_text()
+MANUAL = (TOP / "man/gatling-operate.7").read_text()
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes network namespaces")
 
 # --- an address that moves ---

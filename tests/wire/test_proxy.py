@@ -234,7 +234,7 @@ frontend in
     bind unix@{directory}/plain
     default_backend www
 """
-MANUAL = (Path(__file__).resolve().parent.parent.parent / "man/gatling.8").read_text()
+MANUAL = (Path(__file__).resolve().parent.parent.parent / "man/gatling-operate.7").read_text()
 
 
 @pytest.mark.clear
