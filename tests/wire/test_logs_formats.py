@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,7 @@ COMMON = re.compile(HEAD + r" \d+\.\d{6}")
 COMBINED = re.compile(HEAD + r' "([^"]*)" "([^"]*)"')
 GET = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"
 UNPRIVILEGED = 65534
+MANUAL = (Path(__file__).parents[2] / "man/gatling-operate.7").read_text()
 
 
 @pytest.fixture
@@ -69,6 +71,18 @@ def test_the_combined_format_is_exactly_that(build, files):
             ("GET /none HTTP/1.1", "404", "192", "-", "-"),
             ("BAD", "400", "196", "-", "-"),
         ]
+
+
+@pytest.mark.parametrize("kind", ["common", "combined"])
+def test_the_filter_of_the_manual_finds_who_guesses_and_what_is_no_request(build, files, kind):
+    """fail2ban takes the date out of a line before it compares it."""
+    rule = re.search(r"^failregex = (.*)$", MANUAL, re.MULTILINE)[1].replace("<ADDR>", r"[\d.]+").replace(r"\e", "\\")
+    with Server(build, files, "-j", "1", "--log", kind, "--address-rate", "3") as server, server.connect() as c:
+        for target in (b"/small.bin", b"/429", b"/x%22%20429%20", b"/small.bin"):
+            ask(c, target)
+        c.send(b"BAD\r\n\r\n").rest()
+        lines = [re.sub(r"\[[^]]*\]", "[]", line, count=1) for line in logged(server, 5)]
+    assert [bool(re.match(rule, line)) for line in lines] == [False, False, False, True, True]
 
 
 def test_an_object_has_all_that_is_known(build, files):
