@@ -120,7 +120,7 @@ def serving(tracer, root, case):
     command = [*tracer, root / "gatling", "-c", served, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
     command += ["--sandbox", "off"]  # callgrind compiles code, and writes a file, in the process
     command += [] if CASES[case] and CASES[case][3] else ["-n"]
-    command += ["--cache", MANY_ROOM] if case == "misses" else []
+    command += ["--limit", f"cache={MANY_ROOM}"] if case == "misses" else []
     command += ["--status", f"unix:{root}/status"] if case == "shown" else []
     user = "nobody" if os.geteuid() == 0 else None  # as root it would change its root, as callgrind cannot
     with Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user) as process:

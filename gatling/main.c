@@ -24,7 +24,7 @@
 #include "gatling/listen.h"
 #include "gatling/log/error_log.h"
 #include "gatling/opener/opener.h"
-#include "gatling/options/options.h"
+#include "gatling/options/parse.h"
 #include "gatling/sandbox/account.h"
 #include "gatling/sandbox/sandbox.h"
 #include "gatling/keeper/keeper.h"

@@ -49,7 +49,7 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	}
 	w->context.connections_max = most - taken;
 	const unsigned part = part_of(w, o->connections);
-	w->context.limited = part && part < w->context.connections_max; /* by --connections */
+	w->context.limited = part && part < w->context.connections_max; /* by --limit connections */
 	if (w->context.limited) w->context.connections_max = part;
 	return 0;
 }

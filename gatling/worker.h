@@ -12,7 +12,7 @@
 #include "gatling/site/response.h"
 
 enum {
-	CACHE_DESCRIPTORS_MAX = 1024, /* at most so many large files are kept open without --cache-files, */
+	CACHE_DESCRIPTORS_MAX = 1024, /* at most so many large files are kept open without --limit cache-files, */
 	CACHE_SHARE = 8,              /* and not more than 1/8 of the limit of descriptors */
 	UPSTREAMS_SHARE = 4,          /* 1/4 of the limit is for connections to upstreams, if there are any */
 	FILES_SHARE = 4,              /* 1/4 of the limit is for large files that are being sent */

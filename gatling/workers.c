@@ -95,7 +95,7 @@ static void close_copies(const struct worker *w) {
 }
 
 static const char *reason_of(int error) {
-	return error == EMFILE ? "too many open files: raise their limit (ulimit -n), or lower --cache-files"
+	return error == EMFILE ? "too many open files: raise their limit (ulimit -n), or lower --limit cache-files"
 						   : strerror(error);
 }
 

@@ -32,6 +32,13 @@ def test_the_options_of_the_help_are_those_of_the_manual(plain):
     assert listed == helped
 
 
+def test_the_limits_of_the_help_are_those_of_the_manual(plain):
+    said = subprocess.run([plain / "gatling", "--help", "limits"], capture_output=True, text=True, check=True).stdout
+    listed = re.findall(r"^\.It Cm ([a-z-]+) Ns =", PAGES["gatling.8"].split(".Sh LIMITS")[1], re.MULTILINE)
+    assert set(listed) == set(re.findall(r"^ +([a-z-]+)=", said, re.MULTILINE)) and listed == sorted(listed)
+    assert set(re.findall(r"Cm ([a-z]+-[a-z-]+)", PAGES["gatling-operate.7"])) - set(listed) == set()
+
+
 @pytest.mark.parametrize("name", SERVER)
 def test_an_option_that_a_page_names_is_in_the_list(name):
     listed = options("\n".join(re.findall(r"^\.It .*$", PAGES["gatling.8"], re.MULTILINE)))

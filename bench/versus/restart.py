@@ -9,7 +9,7 @@ lost. The ways to restart are:
 
 take-over    gatling --take-over, beside the one that runs; with 1, 2, 3 and 4 workers in turn
 activation   the sockets belong to another process (LISTEN_FDS), here this one: SIGTERM, then a new gatling, with
-             --drain-delay 1, which is longer than clients pause
+             --limit drain-delay=1, which is longer than clients pause
 stop         SIGTERM, then a new gatling, which binds the port again
 reload       nginx -s reload
 upgrade      nginx: USR2 to the master, and QUIT when the new one serves
@@ -136,7 +136,7 @@ class Gatling:
     """A gatling process, which serves when the object has been made."""
 
     def __init__(self, running, port, *flags, prefix=(), workers=WORKERS, **options):
-        command = [*prefix, running.build / "gatling", "-c", running.root, "-p", port, "-n", "-j", workers, "--drain-delay", 1, *flags]
+        command = [*prefix, running.build / "gatling", "-c", running.root, "-p", port, "-n", "-j", workers, "--limit", "drain-delay=1", *flags]
         self.process = processes.Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options)
         said = []
         for line in self.process.stderr:

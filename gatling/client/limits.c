@@ -27,10 +27,10 @@ static void report(enum limit limit, const struct peer *peer) {
 	static const struct {
 		const char *option, *refused;
 	} names[LIMITS] = {
-		[LIMIT_RATE] = {"--rate", "requests"},
-		[LIMIT_ADDRESS_RATE] = {"--address-rate", "requests"},
-		[LIMIT_ADDRESS_REQUESTS] = {"--address-requests", "requests"},
-		[LIMIT_ADDRESS_CONNECTIONS] = {"--address-connections", "connections"},
+		[LIMIT_RATE] = {"--limit rate", "requests"},
+		[LIMIT_ADDRESS_RATE] = {"--limit address-rate", "requests"},
+		[LIMIT_ADDRESS_REQUESTS] = {"--limit address-requests", "requests"},
+		[LIMIT_ADDRESS_CONNECTIONS] = {"--limit address-connections", "connections"},
 	};
 	static struct {
 		notice_time next;

@@ -14,8 +14,8 @@ enum {
 
 /* The limits; 0: none. */
 struct limits_options {
-	unsigned address_connections;           /* connections of an address at once */
-	unsigned address_requests;              /* requests of an address under way at once */
+	int address_connections;                /* connections of an address at once */
+	int address_requests;                   /* requests of an address under way at once */
 	struct address_rate address_rate, rate; /* of requests: of an address, and of all; burst 0: no limit */
 };
 

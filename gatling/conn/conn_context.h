@@ -53,7 +53,7 @@ struct conn_context {
 	bool limited;       /* connections_max is what the owner has set, not what the descriptors allow */
 	size_t memory;      /* bytes that are kept for the connections, see budget.h */
 	size_t memory_peak; /* the most that conn_context_memory() was since memory was given back to the system */
-	size_t memory_max;  /* the most that conn_context_memory() may be: the worker's part of --memory */
+	size_t memory_max;  /* the most that conn_context_memory() may be: the worker's part of --limit memory */
 	struct shed *shed;
 	struct fair *fair;
 	/* Indexed by descriptor: the address of each connection that comes from a trusted proxy through a balancer with the

@@ -47,7 +47,7 @@ static void report(struct conn_context *w) {
 	if (!notice_due(&next)) return;
 	notice_line(LEVEL_NOTICE,
 				"a worker that was short of connections (it has %u of %u) or of files that may be open has closed %lu "
-				"that transferred less than %d bytes a second (--min-rate)",
+				"that transferred less than %d bytes a second (--limit min-rate)",
 				w->connections, w->connections_max, w->rate.closed, w->options->min_rate);
 	w->rate.closed = 0;
 }

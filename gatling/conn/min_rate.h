@@ -1,10 +1,10 @@
-/* min_rate.h - closes clients that take a response, or send a body, more slowly than --min-rate, while most of the
- * connections, or of the files that may be open, are in use. */
+/* min_rate.h - closes clients that take a response, or send a body, more slowly than --limit min-rate, while most of
+ * the connections, or of the files that may be open, are in use. */
 #ifndef GATLING_CONN_MIN_RATE_H
 #define GATLING_CONN_MIN_RATE_H
 
 enum {
-	MIN_RATE = 500,             /* bytes per second; the default of --min-rate */
+	MIN_RATE = 500,             /* bytes per second; the default of --limit min-rate */
 	MIN_RATE_FROM = 75,         /* per cent of a worker's connections in use, from which it is enforced; for files, see
 								   cache_lacks_files() */
 	MIN_RATE_WINDOW_MS = 10000, /* the time over which the rate is measured */

@@ -61,7 +61,7 @@ static void walk(const struct conn_context *w, struct shed *s,
 /* --- room for others --- */
 
 static const char *remedy(const struct conn_context *w) {
-	return w->limited ? "--connections sets how many there may be"
+	return w->limited ? "--limit connections sets how many there may be"
 					  : "more descriptors (ulimit -n) or workers (-j) make room for more";
 }
 
@@ -145,7 +145,7 @@ __attribute__((cold)) static void shed_memory(struct conn_context *w) {
 					"more than %" PRIu64 " bytes were %s a worker: closed the %u dearest (%s sets the limit)",
 					of_clients ? w->options->client_memory : w->memory_max,
 					of_clients ? "kept for the clients of" : "taken by the connections of", gone,
-					of_clients ? "--client-memory" : "--memory");
+					of_clients ? "--limit client-memory" : "--limit memory");
 }
 
 void shed_over_budget(struct conn_context *w) {

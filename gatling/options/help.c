@@ -1,127 +1,38 @@
 /* help.c - see help.h. */
 #include "gatling/options/help.h"
 
-const char option_help[] = "usage: gatling [options] [DIR]\n"
-						   "Serves the files below a directory over HTTP and HTTPS.\n"
-						   "\n"
-						   "  -c, --root DIR        serve DIR (default: the current directory), which can\n"
-						   "                        also be the last argument; as root, chroot to it\n"
-						   "  -p, --port PORT       default: 80 as root, else 8000; 0: any free port\n"
-						   "  -i, --listen ADDR     an IPv4 or IPv6 address, a name, or unix:PATH; may be\n"
-						   "                        repeated (default: all addresses)\n"
-						   "  -u, --user USER       become USER (or UID[:GID]) after binding\n"
-						   "  -j, --workers N       worker threads (default: one for each usable core)\n"
-						   "  -T, --timeout SECONDS limit for the body of a request, and for a client that\n"
-						   "                        stops reading (default: 23; 0: none)\n"
-						   "      --head-timeout SECONDS\n"
-						   "                        limit for the head of a request and for a handshake\n"
-						   "                        (default: 10, or that of -T if it is shorter)\n"
-						   "      --keepalive-timeout SECONDS\n"
-						   "                        limit for an idle connection (default: that of -T)\n"
-						   "      --client-memory SIZE\n"
-						   "                        memory that each worker keeps for its clients\n"
-						   "                        (default: 64M)\n"
-						   "      --memory SIZE     memory that connections take in all workers together,\n"
-						   "                        with that of OpenSSL (default: a quarter of the\n"
-						   "                        machine's or control group's)\n"
-						   "      --min-rate BYTES  close slower readers and senders (bytes a second) when\n"
-						   "                        three quarters of the connections, or of the files\n"
-						   "                        that may be open, are in use (default: 500; 0: none)\n"
-						   "      --connections N   connections of all workers together (default: as many\n"
-						   "                        as the limit of descriptors allows)\n"
-						   "      --rate N[:BURST]  requests a second; more are answered with 503\n"
-						   "      --address-rate N[:BURST]\n"
-						   "                        requests a second of each client address; 429\n"
-						   "      --address-requests N\n"
-						   "                        requests under way of each client address; 429\n"
-						   "      --address-connections N\n"
-						   "                        connections of each client address; 429\n"
-						   "  -d, --listings        list directories without index.html\n"
-						   "                        (default without -v)\n"
-						   "  -D, --no-listings     do not list directories\n"
-						   "  -r, --fallback URL    redirect requests for missing files to URL (302)\n"
-						   "      --cache SIZE      memory for files, in all workers together\n"
-						   "                        (default: 64M for each, but at most 1G, and a\n"
-						   "                        quarter of the memory)\n"
-						   "      --cache-files N   larger files kept open, in all workers together\n"
-						   "                        (default: an eighth of the descriptors, but at most\n"
-						   "                        1024 for each worker)\n"
-						   "      --gzip-cache SIZE memory for files that gatling compresses, such as 64K\n"
-						   "                        or 64M (default: 64M; 0: compress nothing)\n"
-						   "      --no-cache-control\n"
-						   "                        send only the Cache-Control fields from _headers\n"
-						   "      --mime FILE       read media types from FILE (as /etc/mime.types); they\n"
-						   "                        precede the built-in ones\n"
-						   "  -v, --vhosts          serve only the directories HOST:PORT/, HOST/ and\n"
-						   "                        default/ (without -v: those with a dot or a colon in\n"
-						   "                        their names, localhost/, and DIR itself)\n"
-						   "  -V, --no-vhosts       serve DIR itself, whatever the host\n"
-						   "      --symlinks inside do not follow symlinks that lead out of DIR\n"
-						   "                        (default: follow)\n"
-						   "      --defer-accept off\n"
-						   "                        accept a connection before its request has arrived\n"
-						   "                        (default: on, for at most a second; Linux)\n"
-						   "      --take-over PATH  take the place of the gatling that runs with the same\n"
-						   "                        PATH, a unix socket, without losing a connection\n"
-						   "      --drain-delay SECONDS\n"
-						   "                        after SIGTERM, go on accepting for this time while\n"
-						   "                        clients change over (default: 5, or until there is\n"
-						   "                        no connection)\n"
-						   "      --health PATH     answer requests for PATH with 200, and from SIGTERM on\n"
-						   "                        with 503, so that balancers find out\n"
-						   "      --proxy-protocol NET\n"
-						   "                        connections from NET (an address, ADDRESS/BITS, or\n"
-						   "                        unix:) begin with a PROXY header; may be repeated\n"
-						   "      --trust NET[,forwarded]\n"
-						   "                        take the client's address from X-Forwarded-For, or\n"
-						   "                        Forwarded, of proxies in NET; may be repeated\n"
-						   "      --upstream NET[:PORT] | unix:PATH | DIR\n"
-						   "                        rules of _redirects with the status 200 may pass\n"
-						   "                        requests on to addresses in NET (an address,\n"
-						   "                        ADDRESS/BITS or localhost; IPv6 in brackets), to the\n"
-						   "                        unix socket PATH, or to those in DIR; may be repeated\n"
-						   "                        (default: none)\n"
-						   "      --upstream-gzip   compress what they answer, for clients that accept gzip\n"
-						   "      --sandbox off     do not limit which files and system calls the server\n"
-						   "                        can use, for debuggers and profilers (default: on)\n"
-						   "\n"
-						   "HTTPS, if there is a certificate: server.pem or HOST.pem in DIR, or\n"
-						   "      --cert FILE       a certificate, with its key unless --key is given\n"
-						   "      --key FILE        the key of the preceding --cert; both may be repeated\n"
-						   "      --cert-dir CERTS  CERTS/NAME/fullchain.pem with privkey.pem (certbot)\n"
-						   "      --acme[=EMAIL]    get and renew certificates for the sites, by ACME from\n"
-						   "                        Let's Encrypt; EMAIL is where it can reach you\n"
-						   "      --acme-name NAME  get one for NAME, too; may be repeated\n"
-						   "      --acme-directory URL\n"
-						   "                        another authority\n"
-						   "      --acme-eab FILE   KEYID:KEY of an account there\n"
-						   "      --acme-dir DIR    where keys and certificates are kept (default:\n"
-						   "                        /var/lib/gatling/acme, or in the user's home)\n"
-						   "      --certificates    serve nothing; show the names, dates and last results\n"
-						   "                        there\n"
-						   "      --tls-port PORT   default: 443 as root, else 8443; 0: any free port\n"
-						   "  -e, --https           exit if the HTTPS port cannot be bound; wait for a\n"
-						   "                        certificate (default: HTTPS if there are both)\n"
-						   "  -E, --no-https        no HTTPS\n"
-						   "      --strict-sni      refuse server names that no certificate covers\n"
-						   "      --client-ca FILE  require client certificates of the authorities in FILE\n"
-						   "      --https-redirect  redirect requests on the plain port to HTTPS\n"
-						   "      --hsts SECONDS    tell browsers to use only HTTPS for this time\n"
-						   "\n"
-						   "Logging, a line for each request:\n"
-						   "      --log FORMAT      common (the default), combined, json, or off\n"
-						   "      --log-file FILE   append the log to FILE (default: stdout); SIGUSR1 opens\n"
-						   "                        the files again\n"
-						   "  -n, --no-log          the same as --log off\n"
-						   "      --error-log FILE  append what goes wrong to FILE (default: stderr)\n"
-						   "      --error-level LEVEL\n"
-						   "                        error, warning, notice or info (the default)\n"
-						   "\n"
-						   "      --status ADDR     show what the server does on a page at ADDR: unix:PATH,\n"
-						   "                        PORT (of this machine alone) or ADDRESS:PORT\n"
-						   "      --top ADDR        serve nothing; show that page's text on the terminal\n"
-						   "      --check           serve nothing; list the hosts, and print every mistake\n"
-						   "                        in the files of the sites and the certificates; exit 1\n"
-						   "                        if there is any\n"
-						   "  -h, --help            print this text\n"
-						   "      --version         print the version, event mechanism and libraries\n";
+#include <stdio.h>
+
+enum { LABEL_WIDTH = 25 };
+
+static const char *const heading[] = {
+	[GENERAL] = "usage: gatling [options] [DIR]\n"
+				"Serves the files below DIR (default: the current directory) over HTTP and HTTPS.\n",
+	[HTTPS] = "HTTPS, if there is a certificate: server.pem or HOST.pem in DIR, or",
+	[LOGGING] = "Logging, a line for each request:",
+	[INSTEAD] = "Instead of serving:",
+	[LIMITS] = "usage: gatling [--limit NAME=VALUE]... [options] [DIR]\n"
+			   "SIZE is a number of bytes; K, M or G appended: of KiB, MiB or GiB. BURST is how\n"
+			   "many requests may come at once (default: N). -T SECONDS sets timeout.\n",
+};
+
+static void print_row(const struct option_row *row) {
+	const char *argument = row->argument ? row->argument : "";
+	char label[2 * LABEL_WIDTH];
+	if (row->section == LIMITS) snprintf(label, sizeof label, "%s=%s", row->name, argument);
+	else
+		snprintf(label, sizeof label, "%c%c%c --%s%s%s", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
+				 row->letter ? ',' : ' ', row->name, *argument && *argument != '[' ? " " : "", argument);
+	printf("  %-*s %s\n", LABEL_WIDTH, label, row->help);
+	if (row->initial) printf("  %-*s (default: %s)\n", LABEL_WIDTH, "", row->initial);
+}
+
+void help_print(const struct option_row *rows, bool limits) {
+	const struct option_row *before = NULL;
+	for (const struct option_row *row = rows; row->name; row++) {
+		if ((row->section == LIMITS) != limits) continue;
+		if (!before || before->section != row->section) printf("%s%s\n", before ? "\n" : "", heading[row->section]);
+		print_row(row);
+		before = row;
+	}
+}

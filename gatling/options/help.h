@@ -2,6 +2,11 @@
 #ifndef GATLING_OPTIONS_HELP_H
 #define GATLING_OPTIONS_HELP_H
 
-extern const char option_help[];
+#include <stdbool.h>
+
+#include "gatling/options/row.h"
+
+/* Prints the options, or the limits, to stdout. */
+void help_print(const struct option_row *rows, bool limits);
 
 #endif

@@ -22,18 +22,18 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
 	return d[a_length][b_length];
 }
 
-const char *nearest_option(const struct option *options, const char *text) {
+const struct option_row *nearest_row(const struct option_row *rows, const char *text) {
 	const size_t length = strcspn(text, "=");
-	const char *nearest = NULL;
+	const struct option_row *nearest = NULL;
 	unsigned changes = (unsigned)(length / CHANGED_PART) + 1;
 	if (!length || length > NAME_MAX_LENGTH) return NULL;
-	for (const struct option *o = options; o->name; o++) {
-		const size_t other = strlen(o->name);
+	for (const struct option_row *row = rows; row->name; row++) {
+		const size_t other = strlen(row->name);
 		if (other > NAME_MAX_LENGTH) continue;
-		const unsigned n = strncmp(o->name, text, length) == 0 ? 0 : distance(text, length, o->name, other);
+		const unsigned n = strncmp(row->name, text, length) == 0 ? 0 : distance(text, length, row->name, other);
 		if (n >= changes) continue;
 		changes = n;
-		nearest = o->name;
+		nearest = row;
 	}
 	return nearest;
 }

@@ -1,4 +1,4 @@
-/* options.h - the command line. */
+/* options.h - what the command line asks for. */
 #ifndef GATLING_OPTIONS_OPTIONS_H
 #define GATLING_OPTIONS_OPTIONS_H
 
@@ -13,6 +13,9 @@
 #include "gatling/site/site_context.h"
 #include "gatling/tls/certificate_files.h"
 
+/* The default depends on --vhosts. */
+enum listings { LISTINGS_DEFAULT, LISTINGS_ON, LISTINGS_OFF };
+
 enum { ADDRESSES_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
 
 struct options {
@@ -22,7 +25,8 @@ struct options {
 	unsigned addresses;                 /* 0: all, IPv6 and IPv4 */
 	const char *user;                   /* NULL: do not change the user */
 	int workers;
-	unsigned connections; /* of all workers together; 0: as many as descriptors allow */
+	int connections; /* of all workers together; 0: as many as descriptors allow */
+	enum listings listings;
 	struct conn_options conn;
 	struct limits_options limits;
 	struct site_options site;
@@ -47,9 +51,5 @@ struct options {
 	bool drain_whole;      /* do so all this time, even without connections: balancers have to find out */
 	bool check;            /* check the files instead of serving them */
 };
-
-/* Fills *options from the command line, whose strings it refers to. Exits with 0 after --help and --version, and with 2
- * after printing an error. */
-void options_parse(struct options *options, int argc, char **argv);
 
 #endif

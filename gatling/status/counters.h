@@ -22,15 +22,15 @@ enum value {
 	COUNT_CACHE_ABSENT,     /* files that are not there, or not served */
 	COUNT_REFUSED_OVERLOAD, /* connections refused: more came than could be served (about) */
 	COUNT_REFUSED_HEAVY,    /* refused: from addresses with many, when there was no room */
-	COUNT_REFUSED_LIMIT,    /* refused: over --address-connections */
-	COUNT_LIMITED,          /* requests over --rate, --address-rate, --address-requests */
+	COUNT_REFUSED_LIMIT,    /* refused: over --limit address-connections */
+	COUNT_LIMITED,          /* requests over the limits rate, address-rate, address-requests */
 	COUNT_CLOSED_IDLE,      /* connections closed to make room: idle, or (next) with an unfinished request */
 	COUNT_CLOSED_UNFINISHED,
-	COUNT_CLOSED_SLOW,      /* closed: slower than --min-rate */
+	COUNT_CLOSED_SLOW,      /* closed: slower than --limit min-rate */
 	COUNT_CLOSED_MEMORY,    /* closed: over a budget of memory */
-	COUNT_CLOSED_KEEPALIVE, /* closed: idle for --keepalive-timeout */
-	COUNT_CLOSED_LATE,      /* closed: handshake or head took longer than --head-timeout */
-	COUNT_CLOSED_STALLED,   /* closed: the client stalled for --timeout */
+	COUNT_CLOSED_KEEPALIVE, /* closed: idle for the limit keepalive-timeout */
+	COUNT_CLOSED_LATE,      /* closed: handshake or head took longer than the limit head-timeout */
+	COUNT_CLOSED_STALLED,   /* closed: the client stalled for the limit timeout */
 	COUNT_LOG_DROPPED,      /* lines of the access log that were dropped */
 	COUNT_CPU_NS,           /* processor time of the worker's thread */
 	/* gauges, which rise and fall */

@@ -26,18 +26,18 @@ const struct value_name value_name[VALUES] = {
 	[COUNT_CACHE_HITS] = {CACHE("hit"), .help = "Files that were looked up: remembered, opened anew, or not there."},
 	[COUNT_CACHE_LOADED] = {CACHE("loaded")},
 	[COUNT_CACHE_ABSENT] = {CACHE("absent")},
-	[COUNT_REFUSED_OVERLOAD] = {REFUSED("overload"), .help =
-														 "Connections refused: more came than could be served "
-														 "(about so many), they came from an address with many when "
-														 "there was no room, or were over --address-connections."},
+	[COUNT_REFUSED_OVERLOAD] = {REFUSED("overload"),
+								.help = "Connections refused: more came than could be served "
+										"(about so many), they came from an address with many when "
+										"there was no room, or were over --limit address-connections."},
 	[COUNT_REFUSED_HEAVY] = {REFUSED("full")},
 	[COUNT_REFUSED_LIMIT] = {REFUSED("limit")},
 	[COUNT_LIMITED] = {.family = "refused_requests",
 					   .grows = true,
-					   .help = "Requests over --rate, --address-rate or --address-requests."},
+					   .help = "Requests over the limits rate, address-rate or address-requests."},
 	[COUNT_CLOSED_IDLE] = {CLOSED("idle"), .help = "Connections closed: idle or with an unfinished request to make "
-												   "room, slower than --min-rate, over a budget of memory; "
-												   "after --keepalive-timeout, --head-timeout or --timeout."},
+												   "room, slower than --limit min-rate, over a budget of memory; "
+												   "after the limits keepalive-timeout, head-timeout or timeout."},
 	[COUNT_CLOSED_UNFINISHED] = {CLOSED("unfinished")},
 	[COUNT_CLOSED_SLOW] = {CLOSED("slow")},
 	[COUNT_CLOSED_MEMORY] = {CLOSED("memory")},
@@ -67,11 +67,11 @@ const struct value_name value_name[VALUES] = {
 	[GAUGE_STREAMS] = {.family = "http2_streams", .help = "Streams of HTTP/2 that are open."},
 	[GAUGE_MEMORY] = {.family = "memory_bytes",
 					  .unit = "bytes",
-					  .help = "Memory that connections take, with that of OpenSSL (--memory limits it)."},
+					  .help = "Memory that connections take, with that of OpenSSL (--limit memory limits it)."},
 	[GAUGE_MEMORY_MAX] = {.family = "memory_max_bytes", .unit = "bytes", .help = "Its limit."},
 	[GAUGE_CLIENT_MEMORY] = {.family = "client_memory_bytes",
 							 .unit = "bytes",
-							 .help = "Memory that is kept for clients (--client-memory limits it)."},
+							 .help = "Memory that is kept for clients (--limit client-memory limits it)."},
 	[GAUGE_CLIENT_MEMORY_MAX] = {.family = "client_memory_max_bytes", .unit = "bytes", .help = "Its limit."},
 	[GAUGE_CACHE_FILES] = {.family = "cache_files", .help = "Files that are remembered."},
 	[GAUGE_CACHE_BYTES] = {.family = "cache_bytes", .unit = "bytes", .help = "Their contents and fields in memory."},

@@ -151,7 +151,7 @@ const char view_page[] =
 	"'server_errors')) +\n"
 	"    ' answers had a status of 5xx: stderr, or the error log, says why.');\n"
 	"  if (t.memory_bytes > 0.9 * t.memory_max_bytes) found.push('Connections take nearly all of their memory "
-	"(--memory).');\n"
+	"(--limit memory).');\n"
 	"  if (sum(t.connections) > 0.9 * t.connections_max) found.push('Nearly all connections are in use: raise the "
 	"limit of descriptors (ulimit -n), or start more workers (-j).');\n"
 	"  if (t.log_dropped_lines) found.push(round(t.log_dropped_lines) + ' lines of the access log were dropped: its "

@@ -138,7 +138,7 @@ class Faulty:
         with environment(preload):
             self.server = Server(build, self.root, "-j", "1", "-T", str(TIMEOUT_S), "--cert", cert, "--key", key,
                                  "--tls-port", "0", "--log", "combined", "--log-file", self.log,
-                                 "--upstream", self.upstream.address, "--cache", CACHE, "--proxy-protocol", BALANCER)  # fmt: skip
+                                 "--upstream", self.upstream.address, "--limit", f"cache={CACHE}", "--proxy-protocol", BALANCER)  # fmt: skip
         self.mix = Mix(self.server)
         names = (bytes(name).rstrip(b"\0").decode() for name in self.shared.name)
         self.numbers = {name: number for number, name in enumerate(names) if name}

@@ -39,7 +39,7 @@ def files():
 
 @pytest.fixture(scope="session")
 def server(build, files):
-    with Server(build, files, "-j", "2", "--cache", "2M") as running:  # too little for copies of large files, which wait for each other then
+    with Server(build, files, "-j", "2", "--limit", "cache=2M") as running:  # too little for copies of large files, which wait for each other then
         yield running
 
 

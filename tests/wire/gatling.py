@@ -297,7 +297,7 @@ class Server:
         if self.tls:
             cert, key = certificate()
             flags = (*flags, "--cert", cert, "--key", key, "--tls-port", "0")
-        delay = () if drain_delay is None else ("--drain-delay", str(drain_delay))
+        delay = () if drain_delay is None else ("--limit", f"drain-delay={drain_delay}")
         command = [*tracer, *launcher, runnable(build), "-c", getattr(root, "path", root), "-p", "0", *delay, *address, *flags]
         environment = {"ASAN_OPTIONS": "detect_stack_use_after_return=1", **os.environ, "TZ": "UTC"}
         if tracer:

@@ -277,7 +277,7 @@ def test_as_many_files_are_kept_open_as_the_owner_says(build, root, most):
     """Even if these are most of the descriptors."""
     for n in range(most + 3):
         root.write(f"{n}.bin", CONTENT[:70_000])
-    with Server(build, root, "-j", "1", "-n", "--cache-files", str(most), **descriptors_limited_to(160)) as server:
+    with Server(build, root, "-j", "1", "-n", "--limit", f"cache-files={most}", **descriptors_limited_to(160)) as server:
         for n in range(most + 3):
             assert server.get(f"/{n}.bin").body == CONTENT[:70_000]
         eventually(lambda: len(opened(server)) == most)
@@ -285,9 +285,9 @@ def test_as_many_files_are_kept_open_as_the_owner_says(build, root, most):
 
 
 def test_files_take_no_descriptor_that_the_connections_need(plain, root):
-    command = [runnable(plain), "-c", root.path, "-p", "0", "-i", "127.0.0.1", "-j", "1", "--cache-files", "1000"]
+    command = [runnable(plain), "-c", root.path, "-p", "0", "-i", "127.0.0.1", "-j", "1", "--limit", "cache-files=1000"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10, **descriptors_limited_to(128))
-    assert refused.returncode and "open files" in refused.stderr and "--cache-files" in refused.stderr
+    assert refused.returncode and "open files" in refused.stderr and "--limit cache-files" in refused.stderr
 
 
 def test_files_whose_fields_have_changed_are_closed(build, large):

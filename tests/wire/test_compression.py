@@ -186,7 +186,7 @@ def test_what_is_small_or_large_or_gets_no_smaller_is_sent_as_it_is(connection, 
 
 
 def test_without_room_nothing_is_compressed(build, site):
-    with Server(build, site, "--gzip-cache", "0") as server:
+    with Server(build, site, "--limit", "gzip-cache=0") as server:
         assert server.get("/page.html", "Accept-Encoding: gzip")["Content-Encoding"] is None
         assert server.get("/all.html", "Accept-Encoding: gzip")["Content-Encoding"] == "gzip"
 
@@ -194,7 +194,7 @@ def test_without_room_nothing_is_compressed(build, site):
 def test_what_is_compressed_stays_within_its_limit(plain, root):
     for i in range(20):
         root.write(f"{i}.txt", random.Random(i).randbytes(100_000).hex().encode())
-    with Server(plain, root, "-j", "1", "--gzip-cache", "300K") as server, server.connect() as connection:
+    with Server(plain, root, "-j", "1", "--limit", "gzip-cache=300K") as server, server.connect() as connection:
         before = server.resident()
         for _ in range(2):
             for i in range(20):
@@ -205,8 +205,8 @@ def test_what_is_compressed_stays_within_its_limit(plain, root):
 
 @pytest.mark.parametrize("flag", ["-1", "64X", "64MM", "", "M", "99999999999G"])
 def test_a_size_that_is_none_is_refused(build, flag):
-    found = subprocess.run([build / "gatling", "--gzip-cache", flag], capture_output=True, text=True, check=False, timeout=20)
-    assert found.returncode == 2 and "--gzip-cache" in found.stderr and found.stderr.count("\n") == 1
+    found = subprocess.run([build / "gatling", "--limit", f"gzip-cache={flag}"], capture_output=True, text=True, check=False, timeout=20)
+    assert found.returncode == 2 and "--limit gzip-cache" in found.stderr and found.stderr.count("\n") == 1
 
 
 def test_nobody_waits_while_another_file_is_compressed(build, root):
@@ -340,7 +340,7 @@ def test_nobody_waits_long_when_much_is_to_be_compressed(build, root):
 def test_what_is_still_being_sent_counts(plain, root):
     for i in range(4):
         root.write(f"{i}.txt", random.Random(i).randbytes(2 << 20).hex().encode())
-    with Server(plain, root, "-j", "1", "--gzip-cache", "4M") as server:
+    with Server(plain, root, "-j", "1", "--limit", "gzip-cache=4M") as server:
         before, slow = server.resident(), []
         for i in range(40):
             slow.append(server.connect(receive_buffer=4096))

@@ -269,7 +269,7 @@ def test_requests_behind_the_last_one_do_not_reset_the_connection(server, path):
 @pytest.fixture
 def small_server(build, files):
     """A server with a limit of 64 descriptors."""
-    with Server(build, files, "-j", "1", "-n", "--defer-accept", "off", "--min-rate", "0", **descriptors_limited_to(64)) as server:
+    with Server(build, files, "-j", "1", "-n", "--defer-accept", "off", "--limit", "min-rate=0", **descriptors_limited_to(64)) as server:
         yield server
 
 

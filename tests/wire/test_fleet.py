@@ -86,7 +86,7 @@ class Server80:
         self.machine.start("/usr/sbin/keepalived", "-nlP", "-f", f"{path}.conf", "-p", f"{path}.pid", "-r", f"{path}.vrrp")
 
     def start(self):
-        self.gatling = self.machine.start(runnable(self.build), "-n", "-j", "1", "--health", "/health", "--drain-delay", "3", self.directory)
+        self.gatling = self.machine.start(runnable(self.build), "-n", "-j", "1", "--health", "/health", "--limit", "drain-delay=3", self.directory)
 
 
 class Clients(threading.Thread):

@@ -62,7 +62,7 @@ def test_a_proxy_on_a_unix_socket(build, root, place):
 
 
 def test_a_proxy_behind_a_balancer(build, root):
-    flags = ("--proxy-protocol", "127.0.0.1", "--trust", "192.0.2.7", "--address-rate", "1:2")
+    flags = ("--proxy-protocol", "127.0.0.1", "--trust", "192.0.2.7", "--limit", "address-rate=1:2")
     with Server(build, root, "-j", "1", *flags) as server, server.connect() as c, Http2(server, start=False) as h:
         c.send(LINE)  # from 192.0.2.7
         assert c.get("/a.txt", "X-Forwarded-For: 203.0.113.1").body == b"a"
@@ -90,7 +90,7 @@ def test_a_body_that_is_refused_is_the_clients(trusting):
 
 
 def test_a_server_at_its_limit_is_well(trusting):
-    server = trusting("--rate", "1:2", "--health", "/health")
+    server = trusting("--limit", "rate=1:2", "--health", "/health")
     with server.connect() as c, Http2(server) as h:
         assert [c.get("/a.txt").status for _ in range(3)] == [200, 200, 503]
         assert [c.get("/health").status for _ in range(3)] == [200] * 3
@@ -106,7 +106,7 @@ def test_a_net_that_cannot_be_meant_is_refused(plain, trust, said):
 
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
 def test_rates_are_those_of_clients(trusting, http2):
-    server = trusting("--address-rate", "1:2")
+    server = trusting("--limit", "address-rate=1:2")
     with Http2(server) if http2 else server.connect() as c:
 
         def ask(client):
@@ -117,7 +117,7 @@ def test_rates_are_those_of_clients(trusting, http2):
 
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
 def test_requests_under_way_are_those_of_clients(trusting, http2):
-    server = trusting("--address-requests", "1")
+    server = trusting("--limit", "address-requests=1")
 
     def status(client):
         with server.connect() as c:
@@ -134,7 +134,7 @@ def test_requests_under_way_are_those_of_clients(trusting, http2):
 
 
 def test_connections_of_a_proxy_are_not_those_of_one_client(trusting):
-    server = trusting("--address-connections", "1")
+    server = trusting("--limit", "address-connections=1")
     with contextlib.ExitStack() as open_ones:
         for _ in range(3):
             assert open_ones.enter_context(server.connect()).get("/a.txt").status == 200
@@ -144,7 +144,7 @@ def test_connections_of_a_proxy_are_not_those_of_one_client(trusting):
 
 
 def test_a_proxy_with_most_connections_is_not_refused_as_heavy(trusting):
-    server = trusting("-n", "--connections", "100")
+    server = trusting("-n", "--limit", "connections=100")
     with contextlib.ExitStack() as open_ones:
         for source, count in ((OTHER, 40), ("127.0.0.1", 55)):
             for _ in range(count):

@@ -629,7 +629,7 @@ def test_a_file_with_such_a_name_and_no_key_is_served(build):
 
 def test_a_key_is_found_when_there_is_no_room_in_the_cache(build):
     root = Root({"long.pem": padded(900_000), "good.pem": padded(900_000, b""), "big.bin": bytes(5_000_000)})
-    with Server(build, root, "-j", "1", "--cache", "1M") as server, server.connect() as c:
+    with Server(build, root, "-j", "1", "--limit", "cache=1M") as server, server.connect() as c:
         assert c.get("/big.bin").status == 200
         assert c.get("/long.pem").status == 403 and c.get("/good.pem").status == 200
     root.remove()

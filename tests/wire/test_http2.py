@@ -140,7 +140,7 @@ def test_who_is_refused_while_sending_content_reads_the_answer_and_goes_on(c):
 
 
 def test_the_log_knows_requests_of_http_2(build, files):
-    with Server(build, files, "-j", "1", "--cache", "1M") as server, Http2(server) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M") as server, Http2(server) as c:
         c.answers(c.ask("/small.bin"), c.ask("/big.bin"), c.ask("/none", method="HEAD"))
         eventually(lambda: len(server.lines) == 3)
         for path, status, size in (("/small.bin", 200, 1024), ("/big.bin", 200, 3000000)):
@@ -152,7 +152,7 @@ def test_the_log_knows_requests_of_http_2(build, files):
 
 
 def test_streams_with_long_lines_in_the_log_may_wait(build, files):
-    with Server(build, files, "-j", "1", "--cache", "1M", "--log", "json") as server, Http2(server, window=0) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M", "--log", "json") as server, Http2(server, window=0) as c:
         fields = ("referer", "r" * 450), ("user-agent", "u" * 120)
         streams = [c.ask("/small.bin?" + "q" * 450, *fields) for _ in range(100)]
         c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
@@ -161,7 +161,7 @@ def test_streams_with_long_lines_in_the_log_may_wait(build, files):
 
 def test_what_is_more_urgent_is_not_behind_what_came_first(build, files):
     """RFC 9218: the stylesheet does not wait for the video."""
-    with Server(build, files, "-j", "1", "--cache", "1M") as server, Http2(server, window=0) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M") as server, Http2(server, window=0) as c:
         video, style, picture = c.ask("/big.bin", ("priority", "u=5")), c.ask("/small.bin", ("priority", "u=1")), c.ask("/big.bin")
         c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
         c.answers(video, style, picture)
@@ -173,7 +173,7 @@ def test_what_is_more_urgent_is_not_behind_what_came_first(build, files):
 
 @pytest.mark.parametrize("incremental", [False, True])
 def test_incremental_answers_take_turns(build, files, incremental):
-    with Server(build, files, "-j", "1", "--cache", "1M") as server, Http2(server, window=0) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M") as server, Http2(server, window=0) as c:
         streams = [c.ask("/big.bin", ("priority", "u=3, i" if incremental else "u=3")) for _ in range(3)]
         c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
         c.answers(*streams)
@@ -182,7 +182,7 @@ def test_incremental_answers_take_turns(build, files, incremental):
 
 
 def test_a_priority_can_be_changed(build, files):
-    with Server(build, files, "-j", "1", "--cache", "1M") as server, Http2(server, window=0) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M") as server, Http2(server, window=0) as c:
         first, second = c.ask("/big.bin"), c.ask("/big.bin")
         c.send(frame(PRIORITY_UPDATE, payload=struct.pack(">I", second) + b"u=0"))
         c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
@@ -471,7 +471,7 @@ def test_large_files_of_a_connection_take_turns(build, root):
 
 
 def test_requests_that_end_in_a_reset_are_logged(build, files):
-    with Server(build, files, "-j", "1", "--cache", "1M") as server, Http2(server, window=0) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M") as server, Http2(server, window=0) as c:
         server.get("/big.bin", method="HEAD")  # now it is hashed
         stream = c.ask("/big.bin?taken-back")
         c.send(frame(RST_STREAM, stream=stream, payload=b"\0\0\0\x08"))
@@ -557,7 +557,7 @@ def goaway(f):
 def test_the_end_is_announced_and_what_is_under_way_is_finished(build, files):
     """RFC 9113, section 6.8: first a GOAWAY that ends no stream and then, when it has been
     received, the final one."""
-    with Server(build, files, "-j", "1", "--cache", "1M") as server, Http2(server, window=100_000) as busy, Http2(server) as idle:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M") as server, Http2(server, window=100_000) as busy, Http2(server) as idle:
         assert idle.get("/small.bin").body == SMALL
         stream = busy.ask("/big.bin")
         while (f := busy.frame()).type != DATA:
@@ -597,7 +597,7 @@ def test_a_client_that_sends_nothing_more_gets_its_answers(server):
 
 
 def test_a_client_that_sends_nothing_more_and_gives_no_window_is_not_waited_for(build, files):
-    with Server(build, files, "-j", "1", "--cache", "1M", "-T", "3600") as server, Http2(server, window=10) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M", "-T", "3600") as server, Http2(server, window=10) as c:
         c.ask("/big.bin")
         c.half_close()
         assert c.ended() is None
@@ -614,14 +614,14 @@ def test_a_client_that_says_that_it_leaves_is_answered_first(server):
 
 
 def test_an_idle_connection_is_ended_in_time(build, files):
-    with Server(build, files, "-j", "1", "--cache", "1M", "-T", "1") as server, Http2(server) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M", "-T", "1") as server, Http2(server) as c:
         assert c.get("/small.bin").body == SMALL
         started = time.monotonic()
         assert c.ended() == NO_ERROR and 0.8 < time.monotonic() - started < 5
 
 
 def test_a_window_that_stays_shut_is_not_waited_for(build, files):
-    with Server(build, files, "-j", "1", "--cache", "1M", "-T", "1") as server, Http2(server, window=0) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M", "-T", "1") as server, Http2(server, window=0) as c:
         c.ask("/big.bin")
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             for _ in range(12):  # these move no deadline
@@ -634,7 +634,7 @@ def test_a_window_that_stays_shut_is_not_waited_for(build, files):
 def test_who_reads_slowly_gets_everything(build, files, told):
     """When everything has been handed to the kernel, the connection is idle for the server, but
     frames from the client would reset it."""
-    with Server(build, files, "-j", "1", "--cache", "1M", "-T", "1") as server, Http2(server, receive_buffer=65536) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M", "-T", "1") as server, Http2(server, receive_buffer=65536) as c:
         stream = c.ask("/big.bin")
         got, started = 0, time.monotonic()
         while got < len(BIG):
@@ -652,7 +652,7 @@ def test_who_reads_slowly_gets_everything(build, files, told):
 def test_who_pauses_at_the_end_keeps_the_last_bytes(build, files):
     """The server has sent everything and lingers; frames from the client arrive, and nothing is
     acknowledged for longer than that."""
-    with Server(build, files, "-j", "1", "--cache", "1M", "-T", "20") as server, Http2(server, receive_buffer=16384) as c:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M", "-T", "20") as server, Http2(server, receive_buffer=16384) as c:
         c.get("/big.bin", method="HEAD")
         stream = c.ask("/big.bin", ("range", "bytes=0-299999"))
         c.send(frame(GOAWAY, payload=b"\0" * 8))  # so the server closes when it has sent all
@@ -680,7 +680,7 @@ def test_h2spec(first_build, venv, files, h2spec):
 def test_curl(build, files):
     cert, key = certificate()
     out = Root({}).path
-    with Server(build, files, "-j", "1", "--cache", "1M", "--cert", cert, "--key", key, "--tls-port", "0") as server:
+    with Server(build, files, "-j", "1", "--limit", "cache=1M", "--cert", cert, "--key", key, "--tls-port", "0") as server:
         both = [("/big.bin", BIG), ("/small.bin", SMALL)]
         # curl 7.88 cannot use a connection in clear text a second time
         for flags, url, paths in [(["--http2", "-k", "-Z"], f"https://127.0.0.1:{server.tls_port}", both),

@@ -181,7 +181,7 @@ def test_it_is_compressed_for_who_takes_that(build, server, site, path):
     assert plain["Content-Encoding"] is None and {plain["Vary"], packed["Vary"]} == {"Accept-Encoding"}
     head = server.get(path, "Accept-Encoding: gzip", method="HEAD")
     assert head["Content-Encoding"] == "gzip" and int(head["Content-Length"]) == len(packed.body)
-    with Server(build, site, "-j", "1", "--gzip-cache", "0") as modest:
+    with Server(build, site, "-j", "1", "--limit", "gzip-cache=0") as modest:
         assert modest.get(path, "Accept-Encoding: gzip")["Content-Encoding"] is None
 
 

@@ -50,7 +50,7 @@ def test_a_wrong_option_is_named_in_one_line(build, flags, named):
 @pytest.mark.parametrize(
     "given,meant",
     [
-        ("--lisings", "--listings"), ("--lsitings", "--listings"), ("--adress-rate=5", "--address-rate"), ("--no-listing-s", "--no-listings"),
+        ("--lisings", "--listings"), ("--lsitings", "--listings"), ("--adress-rate=5", "--limit address-rate=N[:BURST]"), ("--head-timeout", "--limit head-timeout=SECONDS"), ("--cache=1M", "--limit cache=SIZE"), ("--no-listing-s", "--no-listings"),
         ("--virtual-hosts", None), ("--x", None), ("--statsu", "--status"), ("--cert_dir", "--cert-dir"), ("--" + "x" * 200, None), ("--=", None),
     ],
 )  # fmt: skip
@@ -120,8 +120,12 @@ def test_a_file_that_is_no_socket_is_not_replaced_by_one(build, root):
 @pytest.mark.clear
 def test_help_and_version(build, request):
     done = run(build, "--help")
-    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) < 80
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and max(map(len, lines)) <= 80 and len(lines) <= 60
     assert run(build, "-h").stdout == done.stdout
+    limits = run(build, "--help", "limits")
+    assert limits.returncode == 0 and max(map(len, limits.stdout.splitlines())) <= 80
+    assert len(re.findall(r"^  [a-z-]+=(?:SECONDS|SIZE|N|N\[:BURST\]|BYTES) +\S.*\n +\(default: .+\)$", limits.stdout, re.MULTILINE)) == 15
     version = run(build, "--version").stdout
     mechanism = request.node.callspec.id
     assert re.fullmatch(rf"gatling [\d.]+ \({mechanism}; libowfat .+, OpenSSL .+, zlib .+\)\n", version)
@@ -448,7 +452,7 @@ def test_a_second_signal_ends_it_at_once(build, huge):
 
 @pytest.mark.clear
 def test_after_a_sigquit_a_successor_has_the_port_while_downloads_go_on(build, huge):
-    with Server(build, huge, "-j", "2", "--keepalive-timeout", "1") as old:
+    with Server(build, huge, "-j", "2", "--limit", "keepalive-timeout=1") as old:
         download = start_download(old)
         old.signal(signal.SIGQUIT)
         eventually(lambda: refused(old))
@@ -649,7 +653,7 @@ def test_a_log_whose_reader_has_gone_stops_nobody(build, files):
 @contextlib.contextmanager
 def unread(build, path):
     """Starts a server whose standard error nobody reads. Yields the process and a function that asks for a path."""
-    command = [runnable(build), "-c", path, "-p", str(port := free_port()), "-i", "127.0.0.1", "-E", "-n", "--drain-delay", "0"]
+    command = [runnable(build), "-c", path, "-p", str(port := free_port()), "-i", "127.0.0.1", "-E", "-n", "--limit", "drain-delay=0"]
 
     def ask(target):
         with Connection(("127.0.0.1", port)) as c:

@@ -30,7 +30,7 @@ def over_tls(version=b"\0\0\0\0"):
 
 @pytest.fixture
 def proxied(build, root):
-    with Server(build, root, "-j", "1", "--proxy-protocol", "127.0.0.1", "--head-timeout", "2") as server:
+    with Server(build, root, "-j", "1", "--proxy-protocol", "127.0.0.1", "--limit", "head-timeout=2") as server:
         yield server
 
 
@@ -90,7 +90,7 @@ def test_who_sends_no_header_is_closed_and_reported(proxied):
     with Connection(("127.0.0.1", proxied.port)) as c:
         c.send(SIGNATURE + b"\x21\x11\xff\xff").assert_closed()
     with Connection(("127.0.0.1", proxied.port)) as c:
-        c.send(LINE[:20]).assert_closed()  # after --head-timeout
+        c.send(LINE[:20]).assert_closed()  # after the limit head-timeout
 
 
 @pytest.mark.clear
@@ -122,7 +122,7 @@ def test_a_balancer_on_a_unix_socket(build, root):
 
 @pytest.mark.clear
 def test_limits_are_those_of_the_client_not_of_the_balancer(build, root):
-    with Server(build, root, "-j", "1", "--proxy-protocol", "127.0.0.0/8", "--address-connections", "1", "--address-rate", "2") as server:
+    with Server(build, root, "-j", "1", "--proxy-protocol", "127.0.0.0/8", "--limit", "address-connections=1", "--limit", "address-rate=2") as server:
         with behind(server, binary("192.0.2.1")) as one, behind(server, binary("192.0.2.2")) as other:
             statuses = [c.get("/a.txt").status for c in (one, one, one, other)]
             assert statuses == [200, 200, 429, 200]

@@ -234,7 +234,7 @@ def test_what_waits_in_the_queue_is_answered_by_the_successor(build, root, place
 
 def test_a_download_goes_on_at_the_old_one(build, root, place):
     root.write("huge", b"a" * 30_000_000)
-    with first(build, root, place, "-j", "2", "--keepalive-timeout", "1") as old, old.connect(receive_buffer=4096) as c:
+    with first(build, root, place, "-j", "2", "--limit", "keepalive-timeout=1") as old, old.connect(receive_buffer=4096) as c:
         c.send(b"GET /huge HTTP/1.1\r\nHost: a\r\n\r\n")
         c._fill()
         with take_over(build, old, "-j", "2") as new:

@@ -48,7 +48,7 @@ def open_still(s):
 def small(build, files):
     """A server with few descriptors, and two ports."""
     cert, key = certificate()
-    flags = ("-j", "1", "-n", "--defer-accept", "off", "--head-timeout", "60", "--cert", cert, "--key", key, "--tls-port", "0")
+    flags = ("-j", "1", "-n", "--defer-accept", "off", "--limit", "head-timeout=60", "--cert", cert, "--key", key, "--tls-port", "0")
     with Server(build, files, *flags, **descriptors_limited_to(200)) as server:
         yield server
 
@@ -112,7 +112,7 @@ def test_who_cannot_go_is_not_asked_for_ever(small):
 
 
 def test_a_head_has_its_own_time(build, files):
-    with Server(build, files, "-j", "1", "-T", "20", "--head-timeout", "1", "--keepalive-timeout", "20") as server, server.connect() as c:
+    with Server(build, files, "-j", "1", "-T", "20", "--limit", "head-timeout=1", "--limit", "keepalive-timeout=20") as server, server.connect() as c:
         assert c.get("/small.bin").body == SMALL
         started = time.monotonic()
         c.send(b"GET / HTTP/1.1\r\nHost")
@@ -123,7 +123,7 @@ def test_a_head_has_its_own_time(build, files):
 
 
 def test_an_idle_connection_has_its_own_time(build, files):
-    with Server(build, files, "-j", "1", "-T", "20", "--keepalive-timeout", "1") as server, server.connect() as c:
+    with Server(build, files, "-j", "1", "-T", "20", "--limit", "keepalive-timeout=1") as server, server.connect() as c:
         assert c.get("/small.bin").body == SMALL
         started = time.monotonic()
         c.assert_closed()
@@ -133,7 +133,7 @@ def test_an_idle_connection_has_its_own_time(build, files):
 @pytest.mark.clear
 def test_a_handshake_has_the_time_of_a_head(build, files):
     cert, key = certificate()
-    flags = ("-j", "1", "-T", "20", "--head-timeout", "1", "--cert", cert, "--key", key, "--tls-port", "0")
+    flags = ("-j", "1", "-T", "20", "--limit", "head-timeout=1", "--cert", cert, "--key", key, "--tls-port", "0")
     with Server(build, files, *flags) as server, socket.create_connection(("127.0.0.1", server.tls_port)) as s:
         started = time.monotonic()
         s.sendall(PARTS[1])
@@ -207,7 +207,7 @@ CLIENTS = 300
 @pytest.mark.clear
 @pytest.mark.parametrize("way", WAYS_1 + WAYS_2, ids=lambda way: way.__name__)
 def test_what_clients_make_it_keep_is_limited(plain, files, way):
-    with Server(plain, files, "-j", "1", "--client-memory", str(BUDGET), "--log", "json", stdout=open(os.devnull, "wb")) as server:
+    with Server(plain, files, "-j", "1", "--limit", f"client-memory={BUDGET}", "--log", "json", stdout=open(os.devnull, "wb")) as server:
         server.get("/small.bin")
         before, most, clients = server.resident(), 0, []
         for _ in range(CLIENTS):
@@ -237,7 +237,7 @@ def test_many_at_once_are_not_let_in_before_the_budget_is_looked_at(plain, files
     path = b"\x44\x7f\xa1\x1e/" + b"x" * 3999
     fields = [b"\x82\x86\x41\x01a" + path] + [b"\x82\x86\xbf\xbe"] * 80
     data = PREFACE + frame(SETTINGS) + b"".join(frame(HEADERS, END_HEADERS, 2 * i + 1, f) for i, f in enumerate(fields))
-    with Server(plain, files, "-j", "1", "--client-memory", str(BUDGET), "--log", "json", stdout=open(os.devnull, "wb")) as server:
+    with Server(plain, files, "-j", "1", "--limit", f"client-memory={BUDGET}", "--log", "json", stdout=open(os.devnull, "wb")) as server:
         server.get("/small.bin")
         before = most_resident(server)
         server.signal(signal.SIGSTOP)
@@ -245,7 +245,7 @@ def test_many_at_once_are_not_let_in_before_the_budget_is_looked_at(plain, files
         for c in clients:
             c.sendall(data)
         server.signal(signal.SIGCONT)
-        eventually(lambda: any("--client-memory" in line for line in server.errors))
+        eventually(lambda: any("--limit client-memory" in line for line in server.errors))
         assert server.get("/small.bin").body == SMALL
         assert most_resident(server) - before < 1.2 * BUDGET + (2 << 20)
         for c in clients:
@@ -254,7 +254,7 @@ def test_many_at_once_are_not_let_in_before_the_budget_is_looked_at(plain, files
 
 @pytest.mark.clear
 def test_the_dearest_goes_and_the_others_go_on(plain, files):
-    with Server(plain, files, "-j", "1", "--client-memory", "4M") as server, Http2(server, window=0) as modest:
+    with Server(plain, files, "-j", "1", "--limit", "client-memory=4M") as server, Http2(server, window=0) as modest:
         stream = modest.ask("/big.bin")
         dear = []
         for _ in range(40):
@@ -267,7 +267,7 @@ def test_the_dearest_goes_and_the_others_go_on(plain, files):
         assert gone and len(gone) < len(dear)
         modest.send(frame(SETTINGS, payload=settings(window=1 << 30)))
         assert modest.answers(stream)[0].status == 200
-        eventually(lambda: any("--client-memory" in line for line in server.errors))
+        eventually(lambda: any("--limit client-memory" in line for line in server.errors))
         for c in dear:
             c.close()
 
@@ -339,11 +339,11 @@ def in_group_of(size):
 @pytest.mark.clear
 @pytest.mark.parametrize("limit", ["flag", "group"])
 def test_what_openssl_takes_is_limited_and_given_back(plain, files, hello, limit):
-    """--memory, by default a quarter of the control group's limit."""
+    """The limit memory, by default a quarter of the control group's limit."""
     cert, key = certificate()
-    flags = ("-j", "1", "-n", "--head-timeout", "60", "--cert", cert, "--key", key, "--tls-port", "0")
+    flags = ("-j", "1", "-n", "--limit", "head-timeout=60", "--cert", cert, "--key", key, "--tls-port", "0")
     if limit == "flag":
-        limited = Server(plain, files, *flags, "--memory", "16M")
+        limited = Server(plain, files, *flags, "--limit", "memory=16M")
     else:
         limited = Server(plain, files, *flags, "-u", "nobody", launcher=in_group_of(64 << 20), as_root=True)
     with limited as server:
@@ -358,7 +358,7 @@ def test_what_openssl_takes_is_limited_and_given_back(plain, files, hello, limit
                 assert held[-1].recv(1) == b"\x16"  # its handshake has begun
             assert server.resident() - before < 24e6
             assert regular.get("/small.bin").body == SMALL
-            line = eventually(lambda: [line for line in server.errors if "--memory" in line])[0]
+            line = eventually(lambda: [line for line in server.errors if "--limit memory" in line])[0]
             assert "closed the" in line and str(16 << 20) in line
             for s in held:
                 s.close()
@@ -434,7 +434,7 @@ def has_been_closed(s):
 
 @pytest.mark.clear
 def test_a_client_that_is_closed_for_its_rate_is_logged_at_once(build, files):
-    flags = ("-j", "1", "--connections", "40", "--min-rate", "2000", "--defer-accept", "off", "-T", "60")
+    flags = ("-j", "1", "--limit", "connections=40", "--limit", "min-rate=2000", "--defer-accept", "off", "-T", "60")
     with Server(build, files, *flags) as server:
         slow = server.connect()
         slow.send(b"POST /small.bin HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nx")
@@ -449,7 +449,7 @@ def test_a_client_that_is_closed_for_its_rate_is_logged_at_once(build, files):
 
 @pytest.mark.clear
 def test_slow_readers_and_senders_go_when_connections_run_short(build, files):
-    flags = ("-j", "1", "-n", "--connections", "40", "--min-rate", "2000", "--defer-accept", "off", "-T", "60")
+    flags = ("-j", "1", "-n", "--limit", "connections=40", "--limit", "min-rate=2000", "--defer-accept", "off", "-T", "60")
     with Server(build, files, *flags) as server:
         reader, sender, stream = stop_reading(server), server.connect(), Http2(server, window=0)
         sender.send(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
@@ -466,7 +466,7 @@ def test_slow_readers_and_senders_go_when_connections_run_short(build, files):
             assert steady.socket.recv(4000)
             time.sleep(0.1)
         assert time.monotonic() > started + 8  # not before the window is over
-        assert re.search(r"closed \d that transferred less than 2000 bytes a second \(--min-rate\)", "".join(server.errors))
+        assert re.search(r"closed \d that transferred less than 2000 bytes a second \(--limit min-rate\)", "".join(server.errors))
         for s in slow:  # without reading, or they would no longer be slow
             eventually(functools.partial(has_been_closed, s))
         assert all(c.get("/small.bin").body == SMALL for c in idle)
@@ -546,7 +546,7 @@ def test_what_is_too_small_in_the_kernel_is_said(plain, root):
 @pytest.mark.clear
 @pytest.mark.decided
 def test_what_was_measured_before_is_forgotten_when_connections_run_short_again(build, files):
-    flags = ("-j", "1", "-n", "--connections", "40", "--min-rate", "1000000", "--defer-accept", "off", "-T", "60")
+    flags = ("-j", "1", "-n", "--limit", "connections=40", "--limit", "min-rate=1000000", "--defer-accept", "off", "-T", "60")
     with Server(build, files, *flags) as server, server.connect(receive_buffer=4096) as reader:
         for wait_s in (9, 0):
             reader.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -575,7 +575,7 @@ def test_slow_readers_go_when_files_run_short(build, root):
                 connection.ask(f"/{4 * n + k}.jpg")
         eventually(lambda: "files that may be open: others are answered with 503" in "".join(server.errors))
         assert server.get(f"/{files - 1}.jpg").status == 503
-        eventually(lambda: "(--min-rate)" in "".join(server.errors), 30)
+        eventually(lambda: "(--limit min-rate)" in "".join(server.errors), 30)
         eventually(lambda: server.get(f"/{files - 2}.jpg").status == 200)
         for connection in slow:
             connection.close()

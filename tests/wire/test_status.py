@@ -69,14 +69,14 @@ def test_when_a_worker_fails_no_socket_of_it_is_left_that_takes_connections(firs
 def test_a_worker_keeps_its_part_of_the_files_that_the_cache_may_have(build, root, place):
     for n in range(40):
         root.write(f"{n}.bin", bytes([n]) * 50_000)
-    with Server(build, root, "-j", "2", "--cache", "2M", "--status", f"unix:{place / 'status'}") as server:
+    with Server(build, root, "-j", "2", "--limit", "cache=2M", "--status", f"unix:{place / 'status'}") as server:
         server.status = place / "status"
         with server.connect() as c:
             for n in range(40):
                 assert c.get(f"/{n}.bin").body == bytes([n]) * 50_000
         assert eventually(lambda: 10 <= sum(w["cache_files"] for w in json.loads(ask(server).body)["workers"]) <= 21)
-    refused = subprocess.run([runnable(build), "--cache", "1023K"], capture_output=True, text=True, check=False)
-    assert (refused.returncode, "--cache takes at least 1048576 bytes" in refused.stderr) == (2, True)
+    refused = subprocess.run([runnable(build), "--limit", "cache=1023K"], capture_output=True, text=True, check=False)
+    assert (refused.returncode, "--limit cache takes at least 1048576 bytes" in refused.stderr) == (2, True)
 
 
 @pytest.mark.clear
@@ -258,7 +258,7 @@ def test_the_socket_is_of_its_owner_alone(shown):
 
 @pytest.mark.clear
 def test_connections_past_their_deadlines_are_counted_by_what_they_were_late_with(build, files, place):
-    limits = ("-T", "1", "--head-timeout", "1", "--keepalive-timeout", "1", "--proxy-protocol", "127.0.0.2")
+    limits = ("-T", "1", "--limit", "head-timeout=1", "--limit", "keepalive-timeout=1", "--proxy-protocol", "127.0.0.2")
     with Server(build, files, "-j", "1", "--defer-accept", "off", "--status", f"unix:{place / 'status'}", *limits) as server:
         server.status = place / "status"
         idle, late, stalled = server.connect(), server.connect(source="127.0.0.2"), server.connect(receive_buffer=4096)
@@ -275,7 +275,7 @@ def test_connections_past_their_deadlines_are_counted_by_what_they_were_late_wit
 
 @pytest.mark.clear
 def test_a_connection_that_is_refused_is_counted(build, root, place):
-    with Server(build, root, "-j", "1", "--address-rate", "1:1", "--status", f"unix:{place / 'status'}") as server:
+    with Server(build, root, "-j", "1", "--limit", "address-rate=1:1", "--status", f"unix:{place / 'status'}") as server:
         server.status = place / "status"
         with server.connect() as c:
             assert [c.get("/a.txt").status for _ in range(3)] == [200, 429, 429]
