@@ -131,8 +131,21 @@ def test_each_option_is_completed(installed, shell):
     text = (installed / "share" / SHELLS[shell]).read_text()
     flag = {"bash": "--{}[' ]", "zsh": r"'\*?--{}\[", "fish": " -l {} "}[shell]
     assert len(options) > 40 and [option for option in options if not re.search(flag.format(option), text)] == []
+    limits = re.findall(r"^  ([a-z-]+=)", subprocess.run([installed / "bin/gatling", "--help", "limits"], capture_output=True, text=True, check=True).stdout, re.MULTILINE)
+    assert len(limits) == 15 and " ".join(limits) in text
     if shutil.which(shell):
         subprocess.run([shell, "-n", installed / "share" / SHELLS[shell]], check=True)
+
+
+def completed(installed, *words):
+    """Returns what bash offers for the last of the words."""
+    script = f'. {installed / "share" / SHELLS["bash"]}; compopt() {{ :; }}; _gatling gatling "$1" "$2"; echo "${{COMPREPLY[@]}}"'
+    return subprocess.run(["bash", "-c", script, "bash", words[-1], words[-2]], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_limits_are_completed_after_their_option_alone(installed):
+    assert completed(installed, "gatling", "--limit", "address-r") == ["address-rate=", "address-requests="]
+    assert completed(installed, "gatling", "--li") == ["--listen", "--limit", "--listings"]
 
 
 def test_administrators_may_read_the_log(installed):

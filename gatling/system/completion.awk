@@ -1,4 +1,4 @@
-# Turns "gatling --help" into the completion of a shell: awk -v shell=bash|zsh|fish -f completion.awk
+# Turns "gatling --help; gatling --help limits" into the completion of a shell: awk -v shell=bash|zsh|fish -f completion.awk
 
 # An option: its letter or "", its name, the word for its value or "", and its description.
 /^  (-[A-Za-z], |    )--[a-z]/ {
@@ -12,13 +12,12 @@
 	sub(/ .*/, "", value[count])
 	sub(/^( [^ ]+)? */, "", line)
 	text[count] = line
-	next
 }
 
-# More of a description.
-count && /^                    / {
-	sub(/^ +/, "")
-	text[count] = text[count] (text[count] == "" ? "" : " ") $0
+# A limit, which is a value of --limit.
+/^  [a-z-]+=/ {
+	sub(/=.*/, "=")
+	limits = limits (limits == "" ? "" : " ") $1
 }
 
 function quoted(s) {
@@ -32,14 +31,21 @@ function escaped(s) {
 }
 
 function zsh_option(word, i) {
-	printf " \\\n\t'%s%s[%s]%s'", text[i] ~ /repeated/ ? "*" : "", word, escaped(text[i]), value[i] == "" ? "" : ":" escaped(value[i]) ":_files"
+	printf " \\\n\t'%s%s[%s]", text[i] ~ /repeatable/ || name[i] == "limit" ? "*" : "", word, escaped(text[i])
+	if (value[i] != "") printf ":%s:%s", escaped(value[i]), name[i] == "limit" ? "(" limits ")" : "_files"
+	printf "'"
 }
 
 END {
 	if (shell == "bash") {
-		words = ""
 		for (i = 1; i <= count; i++) words = words " --" name[i]
-		printf "complete -o default -W '%s' gatling\n", substr(words, 2)
+		print "_gatling() {"
+		printf "\tlocal words='%s'\n", substr(words, 2)
+		printf "\ttest \"$3\" != --limit || words='%s'\n", limits
+		print "\ttest \"$3\" != --limit || compopt -o nospace"
+		print "\tCOMPREPLY=($(compgen -W \"$words\" -- \"$2\"))"
+		print "}"
+		print "complete -o default -F _gatling gatling"
 	}
 	if (shell == "zsh") {
 		printf "#compdef gatling\n_arguments -s"
@@ -51,5 +57,5 @@ END {
 	}
 	if (shell == "fish")
 		for (i = 1; i <= count; i++)
-			printf "complete -c gatling -l %s%s%s -d '%s'\n", name[i], letter[i] == "" ? "" : " -s " letter[i], value[i] == "" ? "" : " -r", quoted(text[i])
+			printf "complete -c gatling -l %s%s%s%s -d '%s'\n", name[i], letter[i] == "" ? "" : " -s " letter[i], value[i] == "" ? "" : " -r", name[i] == "limit" ? " -f -a '" limits "'" : "", quoted(text[i])
 }
