@@ -377,6 +377,27 @@ def test_a_script_has_the_passwords_of_its_own_directory(build):
         assert told(c.get("/run/admin/x.php", basic("ann")))["REMOTE_USER"] == "ann"
 
 
+@pytest.mark.parametrize("where", ["", "up/"])
+@pytest.mark.parametrize("section", ['Files "*.php"', "FilesMatch \\.php$", "FilesMatch ^(x|index)"])
+@pytest.mark.parametrize("rule", ["/*.php fcgi://{} 200", "/*.php fcgi://{0}\n/run/* fcgi://{0}/:splat", "/*.php fcgi://{}\n/* /index.php 200"])
+def test_a_script_that_a_section_of_htaccess_denies_is_not_run(build, rule, section, where):
+    denied = f"<{section}>\nRequire all denied\n</{section.split()[0]}>\n".encode()
+    files = {f"{where}.htaccess": denied, "up/x.php": b"", "up/index.php": b"", "other/y.php": b"", "run/none": b""}
+    upstream, server = running(build, "fcgi", rule=rule, files=files)
+    with upstream, server as server, server.connect() as c:
+        for path in ("/up/x.php", "/up/x.php/info", "/up/x.php/", "/up/x.php?a", "/up//x.php", "/up/index.php", "/up/", "/run/up/x.php", "/run/up/x.php/info"):
+            assert path.startswith("/run/") and "/run/" not in rule or c.get(path).status == 403, path
+        assert c.get("/up/x.php", method="POST").status in (403, 405)
+        if where:
+            assert told(c.get("/other/y.php"))["SCRIPT_NAME"] == "/other/y.php"
+
+
+def test_a_path_that_a_section_of_htaccess_denies_is_not_passed_on(build):
+    files = {".htaccess": b'<Files "*.php">\nRequire all denied\n</Files>\n'}
+    with Upstream() as upstream, passing(build, upstream, rule="/* http://{} 200", files=files) as server, server.connect() as c:
+        assert [c.get(path).status for path in ("/a/x.php", "/a/x.php?b", "/a/x")] == [403, 403, 200]
+
+
 def test_fields_that_a_program_would_take_for_others_are_dropped(build, program):
     upstream, server = running(build, program)
     with upstream, server as server:

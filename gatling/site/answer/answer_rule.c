@@ -6,11 +6,12 @@
 #include "gatling/site/answer/decision.h"
 #include "gatling/site/answer/script.h"
 
-/* Returns whether the realms admit the request to its path as a directory, with or without a trailing slash. If not,
- * fills in the response. */
-static bool admitted_as_directory(struct decision *d) {
+/* Returns whether the realms admit the request to its path, whether it is that of a file or, with or without a trailing
+ * slash, of a directory. If not, fills in the response. */
+static bool admitted_to_path(struct decision *d) {
 	char *end = d->local + d->length;
-	if (decision_names_directory(d)) return decision_admitted_without_file(d);
+	if (!decision_admitted_without_file(d)) return false;
+	if (decision_names_directory(d)) return true;
 	*end = '/';
 	bool is = decision_admitted_to(d, (struct slice){.at = d->path, .length = (size_t)(end + 1 - d->path)});
 	*end = '\0';
@@ -37,7 +38,7 @@ static bool rewrite(struct decision *d, struct slice target) {
 static void answer_upstream(struct decision *d, const struct redirect *rule, bool forced) {
 	struct slice method = d->request->method_name;
 	bool never = slice_equal(method, SLICE("TRACE")) || slice_equal(method, SLICE("CONNECT"));
-	if (forced && !admitted_as_directory(d)) return;
+	if (forced && !admitted_to_path(d)) return;
 	d->passed = true;
 	int status = never ? 405 : d->arrival->failed;
 	if (!status && rule->refused) status = 503;
@@ -46,7 +47,7 @@ static void answer_upstream(struct decision *d, const struct redirect *rule, boo
 		if (d->request->websocket) status = 501;
 		else if (d->request->framing == BODY_CHUNKED && rule->upstream->protocol == UPSTREAM_SCGI) status = 411;
 		else status = script_find(d->context, d->site, rule, decision_slashed_path(d), &script);
-		if (!status && script.is_file && !rule->script && !admitted_to_script(d, script.name)) return;
+		if (!status && script.is_file && !admitted_to_script(d, script.name)) return;
 	}
 	if (status) {
 		answer_error(d, status);
