@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import os
+import re
 import signal
 import socket
 import struct
@@ -396,6 +397,18 @@ def test_a_path_that_a_section_of_htaccess_denies_is_not_passed_on(build):
     files = {".htaccess": b'<Files "*.php">\nRequire all denied\n</Files>\n'}
     with Upstream() as upstream, passing(build, upstream, rule="/* http://{} 200", files=files) as server, server.connect() as c:
         assert [c.get(path).status for path in ("/a/x.php", "/a/x.php?b", "/a/x")] == [403, 403, 200]
+
+
+def test_what_visitors_have_uploaded_is_sent_and_not_run_as_the_manual_says(build):
+    page = (Path(__file__).parents[2] / "man/gatling-site.5").read_text()
+    first = re.search(r"^\.Dl (/uploads/\* .*)$", page, re.MULTILINE)[1]
+    files = {"uploads/x.php": b"<?php", "uploads/x.jpg": b"picture", "uploads/dir/index.php": b"<?php", "a.php": b"<?php"}
+    upstream, server = running(build, "fcgi", rule=f"{first}\n/*.php fcgi://{{}} 200", files=files)
+    with upstream, server as server, server.connect() as c:
+        assert c.get("/uploads/x.jpg").body == b"picture" and told(c.get("/a.php/y"))["PATH_INFO"] == "/y"
+        for path in ("/x.php", "/x.php/", "/x.php/y", "/x.php/y.php", "/%78.php", "//x.php", "/dir/", "/x.PHP", "/none.php"):
+            assert c.get(f"/uploads{path}").status in (403, 404)
+        assert len(upstream.links) == 1
 
 
 def test_fields_that_a_program_would_take_for_others_are_dropped(build, program):
