@@ -136,7 +136,7 @@ static int make_request(struct target_bytes *r, const struct parts *p, const str
 	for (unsigned i = 0; i < o->headers; i++) fprintf(out, "%s\r\n", o->header[i]);
 	if (o->content_length) fprintf(out, "Content-Length: %zu\r\n", o->content_length);
 	if (o->websocket) fputs("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n", out);
-	else fprintf(out, "%s\r\n", last ? "Connection: close\r\n" : "");
+	else fprintf(out, "%s%s", last ? "Connection: close\r\n" : "", o->open ? "" : "\r\n");
 	if (fclose(out) != 0) return fail(error, size, "no memory");
 	return r->length <= TARGET_REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
 }

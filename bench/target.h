@@ -42,6 +42,7 @@ struct target_options {
 	size_t content_length; /* of each request; 0: no content */
 	bool http2;            /* makes the fields for HTTP/2, too */
 	bool websocket;
+	bool open;             /* the heads for HTTP/1.1 end without the empty line: other fields follow */
 	const char *unix_path; /* connect there, whatever host the URL has; NULL: connect to the host */
 };
 

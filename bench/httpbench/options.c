@@ -20,6 +20,7 @@
 
 enum {
 	TARGETS_MAX = 100000,
+	HEADS_MAX = 1024,
 	CLIENTS_MAX = 256,
 	CONNECTIONS_MAX = 1000000,
 	DEPTH_MAX = 1024,
@@ -29,7 +30,7 @@ enum {
 	WINDOW_MAX = INT32_MAX, /* RFC 9113, section 6.9.1 */
 	WINDOW_FIRST = 65535,   /* the initial window of a connection: it cannot be made smaller */
 	WINDOW_DEFAULT = 1 << 30,
-	FILE_MAX = 1 << 30,              /* bytes of --urls and --expect */
+	FILE_MAX = 1 << 30,              /* bytes of --urls, --heads and --expect */
 	CONTENT_MAX = 256 * 1024 * 1024, /* as FRAMES_MESSAGE_MAX */
 	MESSAGE_DEFAULT = 32,
 	SWITCHING_PROTOCOLS = 101
@@ -59,6 +60,8 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --ramp SECONDS       open the connections over that time (closed loop)\n"
 						   "  -T, --timeout SECONDS    for an answer (default: 10)\n"
 						   "  -H, --header LINE        a field of every request; may be repeated\n"
+						   "      --heads FILE         further fields of each request: one of several heads,\n"
+						   "                           which empty lines separate, at random (HTTP/1.1)\n"
 						   "  -X, --method NAME        (default: GET, with --body POST)\n"
 						   "      --body FILE          the content of every request, or message\n"
 						   "      --unix PATH          connect to a unix socket\n"
@@ -93,6 +96,7 @@ enum {
 	LONG_RESUME,
 	LONG_SEED,
 	LONG_URLS,
+	LONG_HEADS,
 	LONG_ZIPF,
 	LONG_RANK,
 	LONG_RANKS,
@@ -134,6 +138,7 @@ static const struct option long_options[] = {
 	{"resume", no_argument, NULL, LONG_RESUME},
 	{"seed", required_argument, NULL, LONG_SEED},
 	{"urls", required_argument, NULL, LONG_URLS},
+	{"heads", required_argument, NULL, LONG_HEADS},
 	{"zipf", required_argument, NULL, LONG_ZIPF},
 	{"rank", required_argument, NULL, LONG_RANK},
 	{"ranks", required_argument, NULL, LONG_RANKS},
@@ -265,10 +270,39 @@ static bool is_field(const char *line, const char *name) {
 }
 
 /* Refuses "Connection: close", since the server would close connections on which other requests are under way. */
-static void check_headers(const struct target_options *o) {
-	for (unsigned i = 0; i < o->headers; i++)
-		if (is_field(o->header[i], "Connection") && strcasestr(o->header[i], "close"))
-			usage_refuse("--header '%s': use -k 1 instead", o->header[i]);
+static void check_header(const char *option, const char *line) {
+	if (is_field(line, "Connection") && strcasestr(line, "close"))
+		usage_refuse("%s '%s': use -k 1 instead", option, line);
+}
+
+/* Reads the fields of several heads from a file; empty lines separate the heads. */
+static void read_heads(struct plan *p, const char *path) {
+	size_t length;
+	char *text = read_file("--heads", path, FILE_MAX, &length), *rest = text;
+	FILE *out = NULL;
+	p->fields = calloc(HEADS_MAX, sizeof *p->fields);
+	if (strlen(text) != length) usage_refuse("--heads: %s is no text", path);
+	for (unsigned number = 1; rest; number++) {
+		char *line = strsep(&rest, "\n");
+		line[strcspn(line, "\r")] = '\0';
+		if (*line) {
+			if (!is_header(line)) usage_refuse("%s, line %u: '%s' is not 'Name: value'", path, number, line);
+			check_header("--heads", line);
+			if (!out && p->heads == HEADS_MAX) usage_refuse("--heads: %s has more than %d heads", path, HEADS_MAX);
+			if (!out && p->fields) {
+				struct target_bytes *head = &p->fields[p->heads++];
+				out = open_memstream(&head->at, &head->length);
+			}
+			if (!out || fprintf(out, "%s\r\n", line) < 0) usage_refuse("no memory for the heads of %s", path);
+		}
+		if (out && (!*line || !rest)) {
+			fputs("\r\n", out);
+			if (fclose(out) != 0) usage_refuse("no memory for the heads of %s", path);
+			out = NULL;
+		}
+	}
+	free(text);
+	if (!p->heads) usage_refuse("--heads: %s has no fields", path);
 }
 
 /* Refuses options that do not go with a WebSocket. */
@@ -345,6 +379,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_RESUME: p->tls.resume = true; break;
 		case LONG_SEED: p->seed = usage_whole_number("--seed", optarg, 0, 1e15); break;
 		case LONG_URLS: urls_path = optarg; break;
+		case LONG_HEADS: read_heads(p, optarg); break;
 		case LONG_ZIPF: skew = usage_number("--zipf", optarg, 0, 10); break;
 		case LONG_RANK: p->rank = (unsigned)usage_whole_number("--rank", optarg, 0, RANK_MAX - 1); break;
 		case LONG_RANKS: p->ranks = (unsigned)usage_whole_number("--ranks", optarg, 1, RANK_MAX); break;
@@ -387,7 +422,9 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (message_size != -1 && p->content.at) usage_refuse("--message-size and --body exclude each other");
 	if (p->websocket) check_websocket(p, &request);
 	else request.content_length = p->content.length;
-	if (!p->http2) check_headers(&request);
+	for (unsigned i = 0; !p->http2 && i < request.headers; i++) check_header("--header", request.header[i]);
+	if (p->heads && (p->http2 || p->websocket)) usage_refuse("--heads is of plain HTTP/1.1");
+	request.open = p->heads;
 	if (!request.method) request.method = request.content_length ? "POST" : "GET";
 	if (p->websocket) make_message(p, message_size == -1 ? MESSAGE_DEFAULT : (size_t)message_size);
 	if (!p->http2 && (p->window != WINDOW_DEFAULT || p->window_all != WINDOW_DEFAULT))
@@ -418,6 +455,8 @@ void options_free(struct options *o) {
 	free(o->plan.share);
 	free((char *)o->plan.expected.at);
 	free(o->plan.content.at);
+	for (unsigned i = 0; i < o->plan.heads; i++) free(o->plan.fields[i].at);
+	free(o->plan.fields);
 	free(o->url);
 	free(o->url_line);
 	free(o->urls_text);

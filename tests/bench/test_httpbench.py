@@ -310,6 +310,22 @@ def test_requests_are_what_they_were_told_to_be(build):
     assert requests == [b"PURGE /a%20b?c=d HTTP/1.1\r\nX-Y: z\r\nHost: other"]
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", ["", "\n", "\n\n\n"])
+def test_the_fields_of_several_heads_are_sent_alike(build, tmp_path, line_end, last):
+    requests = []
+    heads = ["A: 1", f"B: 2{line_end}Cookie: c=d; e=f", f"C: {'3' * 5000}"]
+    (tmp_path / "heads").write_text((2 * line_end).join(heads) + last.replace("\n", line_end), newline="")
+    with Origin(lambda _, __, request: requests.append(request.decode()) or OK) as origin:
+        host = origin.url.split("/")[2]
+        httpbench(build, "-n", 900, "-c", 3, "-k", 2, "-p", 2, "-H", "X: y", "--heads", tmp_path / "heads", origin.url)
+    for fields in heads:
+        ends = [f"{close}{fields}".replace("\r", "").replace("\n", "\r\n") for close in ("", "Connection: close\r\n")]
+        found = [request for end in ends for request in requests if request == f"GET / HTTP/1.1\r\nHost: {host}\r\nX: y\r\n{end}"]
+        assert 200 < len(found) < 400
+    assert len(requests) == 900
+
+
 def test_several_urls_are_asked_for_alike(build, tmp_path):
     paths = []
     with Origin(lambda _, __, request: paths.append(request.split(b" ")[1]) or OK) as origin:

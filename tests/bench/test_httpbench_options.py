@@ -26,6 +26,7 @@ from running import httpbench
         (["ws://a/"], "use http:// with --websocket"), (["WSS://a/"], "use https:// with --websocket"),
         (["-n", "1", "--ranks", "2", "http://127.0.0.1/"], "--ranks"), (["https:///x"], "host"),
         (["--source", "::1", "http://127.0.0.1/"], "--source"), (["--source", "192.0.2.7", "http://127.0.0.1/"], "--source"), (["-n", "1.5", "http://a/"], "1.5"),
+        (["--heads", "/dev/null", "http://a/"], "no fields"),
         (["--urls", "/dev/null"], "no URL"), (["--urls", "/dev/null", "http://a/"], "http://a/"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
     ],
 )  # fmt: skip
@@ -34,11 +35,21 @@ def test_bad_input_is_named_in_one_line(build, arguments, named):
     assert done.stdout == "" and re.fullmatch(r"httpbench: [^\n]+\n", done.stderr) and named in done.stderr
 
 
-@pytest.mark.parametrize("option", ["--body", "--expect", "--urls", "--json", "--tsv", "--hlog"])
+@pytest.mark.parametrize("option", ["--body", "--expect", "--heads", "--urls", "--json", "--tsv", "--hlog"])
 @pytest.mark.parametrize("path, why", [("", "No such file"), ("/", "Is a directory"), ("/nonexistent/x", "No such file")])
 def test_a_file_that_cannot_be_opened_is_named_with_its_option(build, option, path, why):
     done = httpbench(build, option, path, *([] if option == "--urls" else ["http://127.0.0.1/"]), status=2)
     assert done.stdout == "" and re.fullmatch(rf"httpbench: {option}: cannot (read|write) '?{path}'?: {why}[^\n]+\n", done.stderr)
+
+
+@pytest.mark.parametrize("text, options, named", [
+    ("A: b\n\nC d\n", [], "line 3: 'C d'"), ("A: b\nConnection: close\n", [], "use -k 1"), ("A: b\0c\n", [], "no text"),
+    ("A: b\n\n" * 1025, [], "more than 1024 heads"), ("A: b\n", ["--http2"], "HTTP/1.1"), ("A: b\n", ["--websocket"], "HTTP/1.1"),
+])  # fmt: skip
+def test_heads_that_cannot_be_sent_are_named(build, tmp_path, text, options, named):
+    (tmp_path / "heads").write_text(text)
+    done = httpbench(build, "--heads", tmp_path / "heads", *options, "http://127.0.0.1/", status=2)
+    assert re.fullmatch(r"httpbench: [^\n]+\n", done.stderr) and named in done.stderr
 
 
 def test_a_file_without_an_end_is_refused(plain):

@@ -82,6 +82,7 @@ void connection_assign(struct connections *c, struct connection *conn, int64_t d
 	*p = (struct connection_request){.due_ns = due_ns,
 									 .placed_ns = c->now_ns,
 									 .target = schedule_target(&c->schedule),
+									 .fields = schedule_fields(&c->schedule),
 									 .again = again,
 									 .last = conn->retired,
 									 .previous = conn->tail,

@@ -17,12 +17,12 @@
 /* A request under way. The requests of a connection form a list, in the order in which they were assigned. */
 struct connection_request {
 	int64_t due_ns, placed_ns, sent_ns, first_ns; /* first_ns: of the response; 0: not yet (the last two) */
-	unsigned target;
-	uint32_t partly; /* bytes handed to the kernel; with HTTP/2, of the content only */
-	bool sent;       /* all bytes were handed over */
-	bool ended;      /* HTTP/2: the response has ended */
-	bool again;      /* it was on another connection before */
-	bool last;       /* the last one of its connection */
+	unsigned target, fields;                      /* indices in the plan */
+	uint32_t partly;                              /* bytes handed to the kernel; with HTTP/2, of the content only */
+	bool sent;                                    /* all bytes were handed over */
+	bool ended;                                   /* HTTP/2: the response has ended */
+	bool again;                                   /* it was on another connection before */
+	bool last;                                    /* the last one of its connection */
 	uint16_t previous, next;
 	int32_t stream; /* HTTP/2: its number; 0: not yet */
 	struct response response;

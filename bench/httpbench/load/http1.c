@@ -1,48 +1,57 @@
 /* http1.c - see http1.h. */
 #include "bench/httpbench/load/http1.h"
 
-enum { WRITE_PARTS = 64 /* parts of requests, written at a time */ };
+enum {
+	REQUEST_PARTS = 3,                /* of a request: its head, the fields that end the head, its content */
+	WRITE_PARTS = 32 * REQUEST_PARTS, /* written at a time */
+};
 
-static const struct target_bytes *head_of(const struct connections *c, const struct connection_request *p) {
+/* Sets the parts of a request. Returns its length. */
+static size_t parts_of(const struct connections *c, const struct connection_request *p,
+					   struct target_bytes part[static REQUEST_PARTS]) {
 	const struct target *t = &c->plan->target[p->target];
-	return p->last ? &t->last : &t->request;
+	part[0] = p->last ? t->last : t->request;
+	part[1] = c->plan->heads ? c->plan->fields[p->fields] : (struct target_bytes){0};
+	part[2] = c->plan->content;
+	return part[0].length + part[1].length + part[2].length;
 }
 
 /* --- sending --- */
 
-/* Adds bytes to the parts, without the first skip bytes, which have been handed over. Returns how many parts it added.
- */
-static int add_part(struct iovec *part, const char *at, size_t length, size_t skip) {
-	if (skip >= length) return 0;
-	*part = (struct iovec){.iov_base = (char *)at + skip, .iov_len = length - skip};
-	return 1;
+/* Adds what has not been handed over of a request. Returns how many parts it added. */
+static int add_request(struct iovec *out, const struct connections *c, const struct connection_request *p) {
+	struct target_bytes part[REQUEST_PARTS];
+	size_t skip = p->partly;
+	int added = 0;
+	(void)parts_of(c, p, part);
+	for (int i = 0; i < REQUEST_PARTS; i++) {
+		const size_t skipped = skip < part[i].length ? skip : part[i].length, left = part[i].length - skipped;
+		if (left) out[added++] = (struct iovec){.iov_base = part[i].at + skipped, .iov_len = left};
+		skip -= skipped;
+	}
+	return added;
 }
 
 /* Notes that the kernel has accepted n bytes. */
 static void written(struct connections *c, struct connection *conn, size_t n) {
 	while (n) {
 		struct connection_request *p = connection_at(c, conn, conn->unsent);
-		const size_t rest = head_of(c, p)->length + c->plan->content.length - p->partly;
-		const size_t part = n < rest ? n : rest;
+		struct target_bytes part[REQUEST_PARTS];
+		const size_t rest = parts_of(c, p, part) - p->partly, taken = n < rest ? n : rest;
 		connection_sending(c, p);
-		p->partly += (uint32_t)part;
-		n -= part;
-		if (part == rest) connection_sent(c, conn, p);
+		p->partly += (uint32_t)taken;
+		n -= taken;
+		if (taken == rest) connection_sent(c, conn, p);
 	}
 }
 
 int http1_write(struct connections *c, struct connection *conn) {
-	const struct target_bytes *content = &c->plan->content;
 	while (conn->unsent != CONNECTION_NONE) {
 		struct iovec part[WRITE_PARTS];
 		int parts = 0;
-		for (const struct connection_request *p = connection_at(c, conn, conn->unsent); p && parts < WRITE_PARTS - 1;
-			 p = connection_at(c, conn, p->next)) {
-			const struct target_bytes *head = head_of(c, p);
-			parts += add_part(&part[parts], head->at, head->length, p->partly);
-			const size_t skip = p->partly > head->length ? p->partly - head->length : 0;
-			parts += add_part(&part[parts], content->at, content->length, skip);
-		}
+		for (const struct connection_request *p = connection_at(c, conn, conn->unsent);
+			 p && parts <= WRITE_PARTS - REQUEST_PARTS; p = connection_at(c, conn, p->next))
+			parts += add_request(&part[parts], c, p);
 		const ssize_t n = connection_trywritev(c, conn, part, parts);
 		if (n == -1) return -1;
 		written(c, conn, (size_t)n);

@@ -14,12 +14,14 @@ enum arrival { ARRIVAL_POISSON, ARRIVAL_CONSTANT };
 struct plan {
 	struct target *target; /* targets on one server, chosen at random by share */
 	unsigned targets;
-	double *share;           /* the shares of the targets, cumulative: the last one is 1 */
-	unsigned clients;        /* threads */
-	unsigned connections;    /* of all clients together; at least one each */
-	unsigned per_connection; /* requests on a connection; 0: no limit */
-	unsigned depth;          /* requests under way on a connection at the same time */
-	double rate;             /* requests a second that are due, of all clients; 0: closed loop */
+	struct target_bytes *fields; /* for HTTP/1.1: the ends of heads, each with its empty line; chosen at random */
+	unsigned heads;              /* how many; 0: targets have whole heads */
+	double *share;               /* the shares of the targets, cumulative: the last one is 1 */
+	unsigned clients;            /* threads */
+	unsigned connections;        /* of all clients together; at least one each */
+	unsigned per_connection;     /* requests on a connection; 0: no limit */
+	unsigned depth;              /* requests under way on a connection at the same time */
+	double rate;                 /* requests a second that are due, of all clients; 0: closed loop */
 	enum arrival arrival;
 	uint64_t seed;
 	unsigned rank, ranks; /* this process among several; they differ in seeds and turns */

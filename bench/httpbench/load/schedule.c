@@ -60,3 +60,7 @@ unsigned schedule_target(struct schedule *s) {
 	}
 	return low;
 }
+
+unsigned schedule_fields(struct schedule *s) {
+	return s->plan->heads ? (unsigned)ceil(uniform(s->target_random) * s->plan->heads) - 1 : 0;
+}

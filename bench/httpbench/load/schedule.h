@@ -21,7 +21,8 @@ void schedule_start(struct schedule *s, const struct plan *plan, unsigned number
 int64_t schedule_due(const struct schedule *s);
 void schedule_advance(struct schedule *s);
 
-/* Draws a target. Returns its index. */
+/* Draw a target, and the fields for a head. Return the index. */
 unsigned schedule_target(struct schedule *s);
+unsigned schedule_fields(struct schedule *s);
 
 #endif
