@@ -4,7 +4,7 @@ on the load of the machine, and compares them with those in instructions.tsv.
     instructions.py BUILD [--update]
 
 Each number is the difference between two runs, one with twice as many requests, so that start and
-end do not count. Fails if a number has grown by more than GROWTH. With another compiler, only
+end do not count. Requests have the heads of heads.py in turn, as browsers send them. Fails if a number has grown by more than GROWTH. With another compiler, only
 system calls are compared. "make instructions" compares; "make instructions UPDATE=1" also keeps the
 new numbers.
 """
@@ -18,10 +18,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import heads
 from processes import Process, end_on_signals
 
 KEPT = Path(__file__).with_suffix(".tsv")
-REQUESTS = 1000
+HOST = b"Host: localhost\r\n"
+HEADS = [HOST + b"".join(line.encode() + b"\r\n" for line in lines) for lines in heads.heads()]
+REQUESTS = 16 * len(HEADS)
 REPEATS = {"references": 3}  # the network cuts what comes in many parts otherwise each time: the least counts
 GROWTH = 1.03
 DUMP_S = 60  # for callgrind to write its counts
@@ -35,7 +38,7 @@ RIGHT = b"Authorization: Basic YW5uOnJpZ2h0\r\n"
 CHANGED, SINCE = 784111777, b"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 CASES = {  # path, further fields, whether each request has its own connection, and whether it is logged
     "keep-alive": ("1k", b"", False, False),
-    "parsed": ("1k", b"X-Number: %d\r\n", False, False),  # different heads, so that none is known already
+    "host-alone": ("1k", HOST, False, False),  # heads of one field: what a browser's cost is the difference to keep-alive
     "short-lived": ("1k", b"Connection: close\r\n", True, False),
     "not-modified": ("1k", SINCE, False, False),
     "100k": ("100k", b"", False, False),
@@ -48,14 +51,11 @@ CASES = {  # path, further fields, whether each request has its own connection, 
     # counts as 1,000 octets of these
     "references": None,
 }
-FIELDS = (b"Host: localhost\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"
-          b"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Language: en-US,en;q=0.5\r\n"
-          b"Accept-Encoding: gzip, deflate, br\r\n")  # fmt: skip
 
 
 def answer_of(connection, path, fields):
     """Sends a request. Returns the head and the content of the response."""
-    connection.sendall(b"GET /%s HTTP/1.1\r\n%s%s\r\n" % (path.encode(), FIELDS, fields))
+    connection.sendall(b"GET /%s HTTP/1.1\r\n%s\r\n" % (path.encode(), fields))
     data = b""
     while b"\r\n\r\n" not in data:
         data += connection.recv(1 << 20)
@@ -105,7 +105,7 @@ def ask(port, case, requests):
         if once or not connection:
             connection = socket.create_connection(("127.0.0.1", port))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        head, body = answer_of(connection, many(n) if path == "many" else path, fields % n if b"%d" in fields else fields)
+        head, body = answer_of(connection, many(n) if path == "many" else path, fields if fields == HOST else HEADS[n % len(HEADS)] + fields)
         expected = (b"304", 0) if fields == SINCE else (b"200", SIZES.get(path, 1024))
         assert (head[9:12], len(body)) == expected, head
         if once:
