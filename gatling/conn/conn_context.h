@@ -7,7 +7,6 @@
 #include "gatling/conn/budget.h"
 #include "gatling/conn/conn_options.h"
 #include "gatling/conn/rate_window.h"
-#include "gatling/exchange/heads.h"
 #include "gatling/exchange/exchange.h"
 #include "gatling/http2/http2.h"
 #include "gatling/site/site_context.h"
@@ -75,7 +74,6 @@ struct conn_context {
 	/* The lines of the fields that all responses have: Server, Date and, over TLS (the second slice) with --hsts,
 	 * Strict-Transport-Security. worker.c writes them once a second. */
 	struct slice common_fields[2];
-	struct heads heads;
 	char frames[HTTP2_FRAMES];
 	char scratch[CONN_SCRATCH];
 };

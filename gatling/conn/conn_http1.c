@@ -182,33 +182,20 @@ static bool is_full(const struct response_batch *x) {
 		   x->lines_length >= CONN_PIPELINE_BYTES;
 }
 
-/* Parses the head at the front of the input into *room, unless it is already in the table of heads. *q becomes the
- * request. Returns what request_parse() returns. */
-static int next_head(struct conn *c, struct slice input, struct request *room, const struct request **q) {
-	struct heads *heads = &c->context->heads;
-	size_t length;
-	if ((*q = heads_find(heads, input, &length))) return (int)length;
-	*q = room;
-	int n = request_parse(room, input.at, input.length);
-	if (n > 0) heads_keep(heads, room, slice_first(input, (size_t)n));
-	return n;
-}
-
 /* Answers the request at the front of the input. Returns CONN_IDLE if another one may follow, or CONN_HEAD if it is not
  * complete. A request that has to wait is decided again after the responses before it. */
 static enum conn_state take_request(struct conn *c, struct conn_run *run) {
-	const struct request *q;
-	struct request room;
+	struct request q;
 	struct response r;
 	struct peer proxy;
 	char host[HOST_ROOM];
-	int n = next_head(c, run->input, &room, &q);
+	int n = request_parse(&q, run->input.at, run->input.length);
 	if (n == 0) return CONN_HEAD;
-	if (n > 0 && c->forwarding) find_client(c, q);
-	struct exchange x = exchange_of(c, q);
-	if (n < 0) return refuse_status(c, run, &x, -n, q->method == METHOD_HEAD);
+	if (n > 0 && c->forwarding) find_client(c, &q);
+	struct exchange x = exchange_of(c, &q);
+	if (n < 0) return refuse_status(c, run, &x, -n, q.method == METHOD_HEAD);
 	/* the response to a request with a body waits for the body; those before it must not */
-	if (q->framing != BODY_NONE && c->outgoing->responses) return CONN_WRITE;
+	if (q.framing != BODY_NONE && c->outgoing->responses) return CONN_WRITE;
 	name_host(c, &x, host);
 	enum exchange_next next = exchange_begin(&x, &r);
 	c->requests += x.counted && !c->admitted;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "gatling/client/forwarded.h"
-#include "gatling/exchange/heads.h"
 #include "gatling/http/body.h"
 #include "gatling/http/host.h"
 #include "gatling/http/path.h"
@@ -80,24 +79,6 @@ static void log_request(const struct request *q) {
 	}
 }
 
-/* Checks that a known head is the same as when it was parsed, whatever follows it. */
-static void remember(const struct request *q, struct slice input, size_t used) {
-	static struct heads heads;
-	size_t length;
-	for (int i = 0; i < 3; i++) {
-		const struct request *known = heads_find(&heads, input, &length);
-		if (!known) {
-			heads_keep(&heads, q, slice_first(input, used));
-			continue;
-		}
-		require(length == used && known->method == q->method && known->minor == q->minor);
-		require(known->keep_alive == q->keep_alive && known->framing == BODY_NONE && q->framing == BODY_NONE);
-		require(known->known == q->known && known->repeated == q->repeated && known->fields == q->fields);
-		require(slice_equal(known->line, q->line) && slice_equal(known->path, q->path));
-		for (unsigned n = 0; n < q->fields; n++) require(slice_equal(known->field[n].value, q->field[n].value));
-	}
-}
-
 /* Checks that a body in two pieces ends where the whole does. */
 static void skip_body(const struct request *q, const char *data, size_t length) {
 	struct body whole, halves;
@@ -133,7 +114,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	if (n > 0) {
 		use(&q);
 		skip_body(&q, copy + n, length - (size_t)n);
-		remember(&q, (struct slice){.at = copy, .length = length}, (size_t)n);
 	}
 	struct slice all = {.at = copy, .length = length};
 	parse_path(all);

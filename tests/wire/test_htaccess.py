@@ -105,7 +105,7 @@ def test_the_address_is_that_which_a_trusted_proxy_names(build):
             ("Forwarded: for=192.0.2.7", 403),
             ("X-Other: 1", 403),
         ):
-            for _ in range(3):  # a head that is known
+            for _ in range(3):  # later ones are answered from what is remembered
                 assert get(server, "/d/file.txt", field).status == expected, field
         # nobody believes others
         assert get(server, "/d/file.txt", "X-Forwarded-For: 192.0.2.7", source=THERE).status == 403
