@@ -1,7 +1,7 @@
 """Heads of requests as browsers send them: 64 visitors' page, style, script, picture or call of a script, of twelve
 browsers in their shares, with their languages, referring pages, and cookies from none to a kilobyte. They are made from the
 lists below with a fixed seed, so that each measurement has the same ones. Field names are in the letters and the order of
-each browser. Connection is left to the client.
+each browser. Connection is not among them, as it depends on the load.
 
     heads.py         prints them, in the form that httpbench --heads reads
 """
@@ -10,6 +10,7 @@ import random
 import string
 
 COUNT = 64
+KEPT = ["-H", "Connection: keep-alive"]  # options of httpbench, where connections are kept open: browsers send that, too
 SITE = "https://www.example.org"
 PAGES = ("/", "/blog/", "/blog/2026/11/a-longer-walk-along-the-river", "/shop/shoes?size=42&colour=green&sort=price", "/contact")
 
@@ -104,6 +105,12 @@ def heads():
 def text():
     """Returns the heads as httpbench --heads reads them."""
     return "\n\n".join("\n".join(lines) for lines in heads()) + "\n"
+
+
+def write(path):
+    """Writes them to a file. Returns the options of httpbench that send them."""
+    path.write_text(text())
+    return ["--heads", path]
 
 
 if __name__ == "__main__":

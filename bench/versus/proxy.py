@@ -7,7 +7,8 @@
     fcgi-1k                1 KB of a program over FastCGI, a connection for each request
 
 Upstream and generator are on another core. The processor time of a request is that of the server
-that passes it on; ratios are of neighbouring runs. All servers add X-Forwarded-For. HAProxy does
+that passes it on; ratios are of neighbouring runs. Requests have the heads of heads.py, but for
+proxy-post-1m. All servers add X-Forwarded-For. HAProxy does
 not speak FastCGI in the way that the others are configured, and is left out.
 """
 
@@ -21,6 +22,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+import heads
 import processes
 import servers
 
@@ -122,7 +124,8 @@ def commands(running, ports):
 def ask(running, server, path, seconds, expected):
     """Returns how many requests were answered."""
     output = running.directory / "result.json"
-    command = [running.build / "bench" / "httpbench", "-c", CONNECTIONS, "-d", seconds, "--json", output, *expected, server.url(path)]
+    command = [running.build / "bench" / "httpbench", "-c", CONNECTIONS, "-d", seconds, "--json", output, *expected,
+               *heads.write(running.directory / "heads"), *heads.KEPT, server.url(path)]  # fmt: skip
     processes.run(list(map(str, command)), cores=running.cores[1:] or running.cores, stdout=subprocess.DEVNULL)
     result = json.loads(output.read_text())
     if sum(result["failed"].values()):

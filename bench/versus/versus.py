@@ -3,7 +3,9 @@
     versus.py BUILD [--only CASE,...] [--servers NAME,...] [--rounds N] [--seconds N] [--out DIR]
 
 Each server is configured for static files as well as its manual allows (servers.py), and has the
-first core; httpbench, or h2load for HTTP/2, has the other. They take turns, A B C A B C, because
+first core; httpbench, or h2load for HTTP/2, has the other. Each request of httpbench has one of the
+heads of heads.py, as browsers send them. All requests of a run of h2load have the same head, as
+those of a connection nearly have; rounds have different ones. They take turns, A B C A B C, because
 the speed of a machine changes over time: the ratios are more reliable than the figures.
 DIR/versus.tsv has, for each round, the requests a second, the server's processor time for a request
 (as the scheduler counts it), that of all cores (whoever used them), and the percentiles. Medians,
@@ -35,6 +37,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+import heads
 import h2load
 import processes
 import stacks
@@ -237,10 +240,12 @@ def generate(servers, case, words, seconds):
     return fail(f"{' '.join(map(str, words))}: it does not end")
 
 
-def run_h2load(servers, case, server, seconds):
+def run_h2load(servers, case, server, seconds, number):
     log = servers.directory / "result.log"
     log.unlink(missing_ok=True)  # otherwise it would be appended to
     words = ["h2load", *case.load, "-D", f"{seconds * case.seconds * 1000:.0f}ms", "--tls13-ciphers", SUITE, "--log-file", log]
+    for line in heads.heads()[number % heads.COUNT]:
+        words += ["-H", line]
     text = generate(servers, case, [*words, server.url(case.path)], seconds * case.seconds)
     try:
         result = h2load.measured(text, log.read_text(), (servers.root / case.path[1:]).stat().st_size)
@@ -251,10 +256,11 @@ def run_h2load(servers, case, server, seconds):
     return result | {"verdict": "-"}
 
 
-def run_httpbench(servers, case, server, seconds):
+def run_httpbench(servers, case, server, seconds, _):
     output = servers.directory / "result.json"
     generator = [servers.build / "bench" / "httpbench", *case.load, "-d", seconds * case.seconds, "--json", output,
-                 "--status", case.status, "--source", SOURCES, "--insecure"]  # fmt: skip
+                 "--status", case.status, "--source", SOURCES, "--insecure", *heads.write(servers.directory / "heads")]  # fmt: skip
+    generator += [] if "-k" in case.load else heads.KEPT
     for name, value in headers_of(case, server).items():
         generator += ["-H", f"{name}: {value}"]
     if len(paths_of(case)) > 1:
@@ -293,10 +299,10 @@ def busy_s(cores):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def run(servers, case, server, seconds):
-    """Runs the generator once. Returns a dictionary of KEPT."""
+def run(servers, case, server, seconds, number=0):
+    """Runs the generator once, for a round with that number. Returns a dictionary of KEPT."""
     before, all_before = server.cpu_s(), busy_s(servers.cores)
-    result = (run_h2load if case.protocol in ("h2", "h2c") else run_httpbench)(servers, case, server, seconds)
+    result = (run_h2load if case.protocol in ("h2", "h2c") else run_httpbench)(servers, case, server, seconds, number)
     cpu_s, all_s = server.cpu_s() - before, busy_s(servers.cores) - all_before
     if case.protocol in TLS_PROTOCOLS and result["tls"] != f"TLSv1.3 {SUITE}":
         fail(f"{server.name} speaks {result['tls']}, not TLSv1.3 {SUITE}")
@@ -459,7 +465,7 @@ def run_case(servers, case, names, arguments, results):
                 if n >= ROUNDS_MOST.get(server.name, arguments.rounds):
                     continue
                 with downloads_of(servers, case, server, name):
-                    results.add(case, name, run(servers, case, server, arguments.seconds))
+                    results.add(case, name, run(servers, case, server, arguments.seconds, n))
         if arguments.profile and case.seconds:
             profile(servers, case, instances, arguments)
 
