@@ -61,15 +61,16 @@ static struct arrival arrival_of(const struct conn *c) {
 							.patient = true};
 }
 
-/* Returns the exchange of a request. NULL: it is not known. */
-static struct exchange exchange_of(struct conn *c, const struct request *q) {
-	return (struct exchange){.context = &c->context->exchanges,
-							 .carrier = &conn_carrier,
-							 .carried = c,
-							 .request = q,
-							 .arrival = arrival_of(c),
-							 .started_ns = c->outgoing->started_ns,
-							 .counted = c->admitted};
+/* Begins the exchange of a request. NULL: it is not known. */
+static void begin_exchange(struct conn *c, struct exchange *x, const struct request *q) {
+	exchange_clear(x);
+	x->context = &c->context->exchanges;
+	x->carrier = &conn_carrier;
+	x->carried = c;
+	x->request = q;
+	x->arrival = arrival_of(c);
+	x->started_ns = c->outgoing->started_ns;
+	x->counted = c->admitted;
 }
 
 /* Sets *proxy and the arrival's proxy, which an upstream is told of. */
@@ -109,7 +110,7 @@ static enum conn_state refuse(struct conn *c, struct conn_run *run, struct excha
 	c->ending = CONN_ENDING_LINGER;
 	run->input.length = 0;
 	struct exchange unknown;
-	if (!x) unknown = exchange_of(c, NULL);
+	if (!x) begin_exchange(c, &unknown, NULL);
 	return respond(c, x ? x : &unknown, r, head_only, PERSIST_NOT) ? CONN_WRITE : CONN_CLOSED;
 }
 
@@ -192,7 +193,8 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	int n = request_parse(&q, run->input.at, run->input.length);
 	if (n == 0) return CONN_HEAD;
 	if (n > 0 && c->forwarding) find_client(c, &q);
-	struct exchange x = exchange_of(c, &q);
+	struct exchange x;
+	begin_exchange(c, &x, &q);
 	if (n < 0) return refuse_status(c, run, &x, -n, q.method == METHOD_HEAD);
 	/* the response to a request with a body waits for the body; those before it must not */
 	if (q.framing != BODY_NONE && c->outgoing->responses) return CONN_WRITE;

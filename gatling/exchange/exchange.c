@@ -90,7 +90,7 @@ struct exchange *exchange_keep(const struct exchange *from, const struct respons
 	struct exchange *x = calloc(1, sizeof *x + more);
 	size_t size = 0;
 	if (!x) return NULL;
-	*x = *from;
+	memcpy(x, from, offsetof(struct exchange, ready));
 	x->request = request_keep(from->request, &size);
 	x->size = (uint32_t)(sizeof *x + more);
 	x->copied = (uint32_t)size;

@@ -29,33 +29,36 @@ struct exchange {
 	/* The carrier sets client, proxy, forwarding, host, port, secure, copied and patient before exchange_begin() and
 	 * exchange_again(). */
 	struct arrival arrival;
-	int64_t started_ns; /* when the request was read, as in a response batch */
-	bool counted;       /* limits_take_request() has counted it; the carrier returns it */
-	bool answered;      /* its answer is counted and logged */
+	int64_t started_ns;          /* when the request was read, as in a response batch */
+	struct passage_share *share; /* of all requests of the client; NULL: it has no other ones; the carrier sets it */
+	uint16_t failed;             /* the status to answer if it could not be passed on; else 0 */
+	bool counted;                /* limits_take_request() has counted it; the carrier returns it */
+	bool answered;               /* its answer is counted and logged */
 
-	/* While it waits: */
+	/* What follows is there after exchange_keep(). While it waits: */
 	void (*ready)(void *carried); /* called when it can go on, see exchange_again() and exchange_relay() */
 	struct waiter waiter;         /* for a job */
 	uint32_t size, copied;        /* bytes of memory of this and what follows it, and of the copy */
 	char *failed_at;              /* the address of the upstream that could not answer it, malloc'd; NULL: unknown */
-	uint16_t failed;              /* the status to answer then; else 0 */
 	uint8_t waits;                /* how many jobs it has waited for, or waits for */
 	uint64_t fetched[WAITS_MAX];  /* `fetches` of these jobs */
 
 	/* While it is passed on: */
-	struct passage *passage;     /* or NULL */
-	struct passage_share *share; /* of all requests of the client; NULL: it has no other ones; the carrier sets it */
-	struct slice user;           /* the authenticated user, malloc'd; or absent */
-	uint64_t bytes;              /* bytes of the content of the response that have come */
-	uint16_t status;             /* of the response; 0: its head has not come */
-	uint16_t come;               /* bytes of the request's content that have not yet counted as progress */
-	bool begun : 1;              /* content of the request, or a head of a response, has come */
+	struct passage *passage; /* or NULL */
+	struct slice user;       /* the authenticated user, malloc'd; or absent */
+	uint64_t bytes;          /* bytes of the content of the response that have come */
+	uint16_t status;         /* of the response; 0: its head has not come */
+	uint16_t come;           /* bytes of the request's content that have not yet counted as progress */
+	bool begun : 1;          /* content of the request, or a head of a response, has come */
 	bool tunnel : 1;
 	bool holds_piece : 1; /* the carrier has a piece of content that belongs to the passage */
 	bool ended : 1;       /* the carrier has the end of the response */
 };
 
 /* --- exchange.c --- */
+
+/* Empties the members that the carrier sets. The others, which few requests need, stay as they are. */
+static inline void exchange_clear(struct exchange *exchange) { memset(exchange, 0, offsetof(struct exchange, ready)); }
 
 enum exchange_next {
 	EXCHANGE_ANSWERED, /* the response is to be sent */

@@ -90,8 +90,10 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 								   size_t length, struct http2_output *out) {
 	char *const text = WORKSPACE(HTTP2_TEXT);
 	static _Thread_local struct request request;
-	struct stream_request asked = {
-		.id = id, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FRAME_FLAG_END_STREAM)};
+	struct stream_request asked;
+	asked.id = id;
+	asked.priority = PRIORITY_DEFAULT;
+	asked.receiving = !(flags & FRAME_FLAG_END_STREAM);
 	struct stream *open = stream_find(h, id);
 	bool ignored = !open && http2_was_reset(h, id); /* trailers, or after the GOAWAY: decoded, but not answered */
 	if (!open && !ignored) take_unopened_priority(h, id, &asked.priority);
@@ -111,7 +113,7 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 		return take_trailers(h, open, request.lines, out);
 	}
 	asked.client = stream_client(h, &request);
-	asked.exchange = stream_exchange(h, &request, &asked.client);
+	stream_begin_exchange(h, &asked.exchange, &request, &asked.client);
 	if (malformed) return refuse(h, &asked, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, &asked, 503, HTTP2_REFUSED_STREAM, out);
 	if (!asked.receiving && request.content_length) return refuse(h, &asked, 400, HTTP2_PROTOCOL_ERROR, out);

@@ -190,8 +190,9 @@ enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct 
 
 /* --- stream_answer.c --- */
 
-/* Returns the exchange of a request. client: see stream_client(). request: NULL if it was malformed. */
-struct exchange stream_exchange(struct http2 *h, const struct request *request, const struct peer *client);
+/* Begins the exchange of a request. client: see stream_client(). request: NULL if it was malformed. */
+void stream_begin_exchange(struct http2 *h, struct exchange *exchange, const struct request *request,
+						   const struct peer *client);
 
 /* Writes the response at once if that is possible; otherwise opens a stream for it. Takes the response over. Returns
  * false if memory runs out. */

@@ -108,7 +108,8 @@ void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out
 	char block[HPACK_STATUS + RESPONSE_COMMON_BLOCK];
 	char *end = text_copy(block + hpack_status(431, block), h->context->common_block[h->secure]);
 	struct slice whole = {.at = block, .length = (size_t)(end - block)};
-	struct exchange unknown = stream_exchange(h, NULL, &h->peer);
+	struct exchange unknown;
+	stream_begin_exchange(h, &unknown, NULL, &h->peer);
 	exchange_note(&unknown, NULL, 431, (struct slice){0}, 0);
 	if (http2_output_room(out) >= stream_block_frames(whole.length)) stream_output_block(h, out, id, whole, true);
 }
@@ -144,13 +145,14 @@ static struct arrival arrival_of(const struct http2 *h, const struct peer *clien
 							.patient = h->waiting_size < HTTP2_WAITING};
 }
 
-struct exchange stream_exchange(struct http2 *h, const struct request *q, const struct peer *client) {
-	return (struct exchange){.context = h->context->exchanges,
-							 .carrier = &stream_carrier,
-							 .request = q,
-							 .arrival = arrival_of(h, client),
-							 .started_ns = batch_pool_now_ns(h->context->exchanges->batches),
-							 .share = &h->share};
+void stream_begin_exchange(struct http2 *h, struct exchange *x, const struct request *q, const struct peer *client) {
+	exchange_clear(x);
+	x->context = h->context->exchanges;
+	x->carrier = &stream_carrier;
+	x->request = q;
+	x->arrival = arrival_of(h, client);
+	x->started_ns = batch_pool_now_ns(h->context->exchanges->batches);
+	x->share = &h->share;
 }
 
 /* Returns whether the response has to wait until one of HTTP2_FILES has been sent. */
