@@ -20,6 +20,7 @@ static void require(bool holds) {
 static io_loop *loop;
 static struct site_context site;
 static struct batch_pool batches;
+static struct exchange_context exchanges;
 static struct http2_context context;
 static char frames[HTTP2_FRAMES];
 static int fd; /* stands for the socket; no frames are sent */
@@ -45,7 +46,8 @@ static void set_up(void) {
 	int root = open(directory, O_RDONLY | O_DIRECTORY);
 	loop = io_loop_new();
 	batches = (struct batch_pool){.loop = loop};
-	context = (struct http2_context){.site = &site, .batches = &batches, .memory_max = 512 * 1024};
+	exchanges = (struct exchange_context){.site = &site, .batches = &batches};
+	context = (struct http2_context){.exchanges = &exchanges, .memory_max = 512 * 1024};
 	context.common_block[0] = SLICE("\x0f\x27\x01g");
 	require(root != -1 && loop && site_context_open(&site, loop, root, &options, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
