@@ -117,7 +117,7 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	if (malformed) return refuse(h, &asked, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, &asked, 503, HTTP2_REFUSED_STREAM, out);
 	if (!asked.receiving && request.content_length) return refuse(h, &asked, 400, HTTP2_PROTOCOL_ERROR, out);
-	if (h->passes && http2_memory(h) > h->context->memory_max / 8 * 5) /* it may grow, see HTTP2_PASSED_CONTENT */
+	if (h->passes && http2_memory(h) > h->context->memory_max / 2) /* it may grow, see HTTP2_PASSED_CONTENT */
 		return refuse(h, &asked, 503, HTTP2_REFUSED_STREAM, out);
 	set_framing(&request, asked.receiving);
 	asked.discards = asked.receiving && (status || is_connect(&request)); /* section 8.5: the data is not content */
