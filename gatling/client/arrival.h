@@ -1,4 +1,4 @@
-/* arrival.h - who asks, and how the request came. The carrier of a request fills it in; it is copied nowhere. */
+/* arrival.h - who asks, and how the request came: filled in by what carries the request, for all who decide. */
 #ifndef GATLING_CLIENT_ARRIVAL_H
 #define GATLING_CLIENT_ARRIVAL_H
 

@@ -69,6 +69,11 @@ static bool keep_user(struct exchange *x, struct slice user) {
 	return true;
 }
 
+static void drop_user(struct exchange *x) {
+	free((char *)(uintptr_t)x->user.at);
+	x->user = (struct slice){0};
+}
+
 /* Passes the request on. Returns false without memory. */
 static bool pass_on(struct exchange *x, const struct response *r) {
 	const struct request *q = x->request;
@@ -115,6 +120,7 @@ static void leave_upstream(struct exchange *x) {
 	if (x->failed_at) ((struct request *)(uintptr_t)x->request)->failed = slice_of(x->failed_at);
 	passage_free(x->passage);
 	x->passage = NULL;
+	drop_user(x);
 }
 
 enum exchange_next exchange_again(struct exchange *x, struct response *r) {
@@ -160,6 +166,6 @@ void exchange_end(struct exchange *x) {
 	passage_free(x->passage);
 	free((struct request *)(uintptr_t)x->request);
 	free(x->failed_at);
-	free((char *)(uintptr_t)x->user.at);
+	drop_user(x);
 	free(x);
 }

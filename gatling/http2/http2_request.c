@@ -58,7 +58,7 @@ static enum http2_error refuse(struct http2 *h, struct stream_request *asked, in
 
 /* Returns whether the request may still be passed on, so that its content has to be kept. */
 static bool may_be_passed_on(const struct http2 *h, const struct stream *s) {
-	return h->context->exchanges->upstreams && s->exchange && exchange_waits_for_job(s->exchange);
+	return h->context->exchanges->upstreams && stream_waits_for_job(s);
 }
 
 /* Sets the framing that the content would have in HTTP/1.1, and whether the client waits for a 100 before it. */

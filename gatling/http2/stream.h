@@ -45,8 +45,11 @@ struct stream {
 	struct stream *next, *previous;
 };
 
-/* Return whether the request waits here, or is passed on. */
+/* Return whether the request waits here, for a job or for one of HTTP2_FILES; for a job; or is passed on. */
 static inline bool stream_waits(const struct stream *s) { return s->exchange && !s->exchange->passage; }
+static inline bool stream_waits_for_job(const struct stream *s) {
+	return s->exchange && exchange_waits_for_job(s->exchange);
+}
 static inline bool stream_is_passed_on(const struct stream *s) { return s->exchange && s->exchange->passage; }
 
 enum http2_flood {

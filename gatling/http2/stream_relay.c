@@ -151,7 +151,7 @@ void stream_relay_make_room(struct http2 *h, struct http2_output *out) {
 		struct passage *passage = s->exchange ? s->exchange->passage : NULL;
 		int64_t unsent = passage ? (int64_t)passage_unsent(passage) : 0;
 		held += unsent;
-		if (s->receiving && !(s->exchange && exchange_waits_for_job(s->exchange)))
+		if (s->receiving && !stream_waits_for_job(s))
 			stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT - unsent, out);
 		if (feeds && passage) {
 			passage_feed(passage);

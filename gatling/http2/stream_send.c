@@ -5,7 +5,7 @@
 
 /* Returns whether the stream waits for one of HTTP2_FILES. One that has given up its job does, too, since its answer
  * may be a file. */
-static bool waits_for_file(const struct stream *s) { return stream_waits(s) && !exchange_waits_for_job(s->exchange); }
+static bool waits_for_file(const struct stream *s) { return stream_waits(s) && !stream_waits_for_job(s); }
 
 /* Returns the most urgent stream that waits for a file, or NULL; also NULL if no more files may be open. */
 static struct stream *next_waiting(const struct http2 *h) {
