@@ -6,12 +6,11 @@
 #include "gatling/site/answer/decision.h"
 #include "gatling/site/answer/script.h"
 
-/* Returns whether the realms admit the request to its path, whether it is that of a file or, with or without a trailing
- * slash, of a directory. If not, fills in the response. */
-static bool admitted_to_path(struct decision *d) {
+/* Returns whether the realms admit the request to its path as a directory, with or without a trailing slash. If not,
+ * fills in the response. */
+static bool admitted_as_directory(struct decision *d) {
 	char *end = d->local + d->length;
-	if (!decision_admitted_without_file(d)) return false;
-	if (decision_names_directory(d)) return true;
+	if (decision_names_directory(d)) return decision_admitted_without_file(d);
 	*end = '/';
 	bool is = decision_admitted_to(d, (struct slice){.at = d->path, .length = (size_t)(end + 1 - d->path)});
 	*end = '\0';
@@ -38,7 +37,7 @@ static bool rewrite(struct decision *d, struct slice target) {
 static void answer_upstream(struct decision *d, const struct redirect *rule, bool forced) {
 	struct slice method = d->request->method_name;
 	bool never = slice_equal(method, SLICE("TRACE")) || slice_equal(method, SLICE("CONNECT"));
-	if (forced && !admitted_to_path(d)) return;
+	if (forced && !admitted_as_directory(d)) return;
 	d->passed = true;
 	int status = never ? 405 : d->arrival->failed;
 	if (!status && rule->refused) status = 503;
