@@ -77,7 +77,7 @@ def test_the_combined_format_is_exactly_that(build, files):
 def test_the_filter_of_the_manual_finds_who_guesses_and_what_is_no_request(build, files, kind):
     """fail2ban takes the date out of a line before it compares it."""
     rule = re.search(r"^failregex = (.*)$", MANUAL, re.MULTILINE)[1].replace("<ADDR>", r"[\d.]+").replace(r"\e", "\\")
-    with Server(build, files, "-j", "1", "--log", kind, "--address-rate", "3") as server, server.connect() as c:
+    with Server(build, files, "-j", "1", "--log", kind, "--limit", "address-rate=3") as server, server.connect() as c:
         for target in (b"/small.bin", b"/429", b"/x%22%20429%20", b"/small.bin"):
             ask(c, target)
         c.send(b"BAD\r\n\r\n").rest()
