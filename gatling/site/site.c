@@ -264,14 +264,6 @@ static bool is_inner(const struct sites *s, const struct site_entry *e) {
 	return s->vhosts == VHOSTS_TRY && e->site.prefix.length;
 }
 
-/* Reports if the root has been removed. A new directory of its name is another one. */
-static void look_at_root(const struct sites *s) {
-	struct stat st;
-	if (fstat(s->docroot->root, &st) == 0 && !st.st_nlink)
-		notice(0, "the directory that is served was removed or replaced: restart gatling to serve the one that has its "
-				  "name now");
-}
-
 /* Returns whether there are no rules only since their file cannot be read for now. */
 static bool is_awaited(const void *rules, const struct text_file *file) {
 	return !rules && docroot_error_is_temporary(file->error);
@@ -280,7 +272,6 @@ static bool is_awaited(const void *rules, const struct text_file *file) {
 static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) {
 	char path[FILE_PATH_MAX];
 	e->checked_ms = now_ms;
-	if (!e->site.prefix.length) look_at_root(s);
 	const struct header_rules *before = e->site.headers;
 	bool again = e->headers.looked;
 	e->site.headers = update_rules(s, e, &headers_kind, &e->headers, e->site.headers);

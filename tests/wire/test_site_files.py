@@ -571,6 +571,17 @@ def test_a_rewrite_leads_to_directories_and_their_index(build):
         assert server.get("/z/e").status == 404
 
 
+def test_a_rewrite_to_a_symlink_to_a_url_redirects_as_a_request_for_it_does(build):
+    with serve(build, {"_redirects": "/x/* /:splat 200 Language=de,en\n"}, "-j", "1") as server:
+        (server.root.path / "d").mkdir()
+        for name in ("url", "d/index.html"):
+            (server.root.path / name).symlink_to("https://example.org/there")
+        for path in ("/url", "/d/", "/x/url", "/x/d/", "/x/d"):
+            moved = server.get(path, "Accept-Language: de")
+            assert (moved.status, moved["Location"]) == (301, "https://example.org/there"), path
+            assert moved["Vary"] == ("Accept-Language" if path.startswith("/x") else None), path
+
+
 @pytest.fixture(scope="module")
 def redirecting(build):
     rules = "/to/* /:splat\n/host/:name https://:name.mine.example/\n/query to=:where /:where\n/keep /kept\n"

@@ -69,9 +69,7 @@ static bool answer_unknown(struct decision *d, int error) {
 	return docroot_error_is_temporary(error);
 }
 
-/* Redirects to the target of a symlink if that is a URL, as the original gatling does. Returns whether there is an
- * answer. */
-static bool follow_link(struct decision *d) {
+bool answer_link(struct decision *d) {
 	char target[TARGET_MAX], *at = decision_location();
 	if (names_lack(d->context->names, slice_of(d->path))) return false;
 	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) return answer_unknown(d, errno);
@@ -84,6 +82,7 @@ static bool follow_link(struct decision *d) {
 		else at += path_encode((struct slice){.at = c, .length = 1}, at);
 	}
 	decision_redirect(d, 301, at);
+	d->response->lines = d->vary;
 	return true;
 }
 
@@ -106,7 +105,7 @@ void answer_report_link(const struct decision *d) {
 
 void answer_missing(struct decision *d) {
 	struct stat st;
-	if (follow_link(d)) return;
+	if (answer_link(d)) return;
 	if (d->site->redirects && answer_index_script(d)) return;
 	const int error = decision_names_directory(d) ? answer_page(d, 301) : ENOENT;
 	if (!error || answer_unknown(d, error)) return;

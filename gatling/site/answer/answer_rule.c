@@ -88,6 +88,7 @@ static void answer_rule(struct decision *d, const struct redirect *rule, bool th
 	const int error = rewrite(d, rule->target) ? answer_rewritten(d, rule->status) : ENOENT;
 	d->ruled = !error && d->response->representation && d->response->status == rule->status;
 	if (!error || !decision_admitted_without_file(d)) return;
+	if (response_status_of(error) == 404 && answer_link(d)) return;
 	answer_error(d, rule->status == 200 ? response_status_of(error) : rule->status);
 	d->ruled = rule->status != 200;
 }

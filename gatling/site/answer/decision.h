@@ -132,6 +132,10 @@ bool decision_has_index_script(struct decision *d);
  * nowhere. */
 void answer_report_link(const struct decision *d);
 
+/* Where there is no file: redirects to the target of a symlink if that is a URL, as the original gatling does. Returns
+ * whether there is an answer. */
+bool answer_link(struct decision *d);
+
 /* Answers a request for which there is no file. */
 void answer_missing(struct decision *d);
 
