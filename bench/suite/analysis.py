@@ -7,10 +7,10 @@ reasonable time", 2013).
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import scipy
+from suite import read_table
 
 SKIPPED_N = 50  # the first points are skipped: tables grow, caches fill
 BINS, STEP_BINS, BINS_MIN = 40, 80, 8
@@ -60,8 +60,16 @@ class Table:
 
 
 def load(path):
+    try:
+        return parse(read_table(path))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def parse(text):
+    """Returns the table that kbench has printed."""
     table, rows = Table(), []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         cells = line.removeprefix("# ").split("\t")
         if line.startswith("# verdict"):
             table.verdicts[int(cells[1])] = (cells[2], cells[3])
@@ -77,9 +85,9 @@ def load(path):
                 if len(rows[-1]) != len(table.columns) + 2:
                     raise ValueError("columns")
             except ValueError:
-                raise ValueError(f"{path}, line {number}: not a row of {len(table.columns) + 2} numbers") from None
+                raise ValueError(f"line {number}: not a row of {len(table.columns) + 2} numbers") from None
     if not table.columns:
-        raise ValueError(f"{path}: not a table of kbench")
+        raise ValueError("not a table of kbench")
     values = np.array(rows, dtype=np.int64).reshape(-1, len(table.columns) + 2)
     for run in table.verdicts:
         own = values[values[:, 0] == run]

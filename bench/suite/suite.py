@@ -2,12 +2,15 @@
 others."""
 
 import datetime
+import gzip
 import platform
 import re
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+TABLE = ".tsv.gz"  # how the names of tables end
 RUNS = 5
 POINTS = {"small": 1000, "paper": 1000, "vm": 200}  # kept of a run; those of emulated runs hardly scatter
 LINKS = ("jumbo", "no-tso", "gro", "no-checksum", "bridge", "vlan", "vxlan", "gre", "ipip", "wireguard")
@@ -112,9 +115,31 @@ if not LINUX:  # since C libraries may not allow static linking
     JOBS = [job for job in JOBS if not job.program.endswith("-static")]
 
 
+def table_path(directory, job):
+    return directory / f"{job}{TABLE}"
+
+
+def tables_in(directory):
+    """Returns the tables of a result, {name of the job: path}."""
+    return {path.name.removesuffix(TABLE): path for path in sorted(directory.glob(f"*{TABLE}"))}
+
+
+def write_table(path, text):
+    """Keeps a table. The same text makes the same file."""
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def read_table(path):
+    """Returns the text of a table. Raises ValueError if it is not compressed, or cut off."""
+    try:
+        return gzip.decompress(path.read_bytes()).decode()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"not compressed: {error}") from None
+
+
 def measured(table):
     """Returns whether a table has points. It has none if all of its runs were skipped."""
-    return any(line[:1].isdigit() for line in table.read_text().splitlines())
+    return any(line[:1].isdigit() for line in read_table(table).splitlines())
 
 
 def chosen(only, jobs):

@@ -12,6 +12,7 @@ from pathlib import Path
 import changes
 import numpy as np
 import pytest
+from suite import table_path, write_table
 
 SUITE = Path(__file__).parents[2] / "bench" / "suite"
 FIRST = datetime.date(2026, 9, 1)
@@ -73,7 +74,7 @@ def make_results(folder, days, level=lambda day, job: 1000, host="alpha", settin
             head = {"command": f"kbench {job} -n 300", "kernel": f"Linux 6.1.{day} #1", "net/core/somaxconn": settings(day),
                     "benchmark": f"{job}\twhat it does", "how": "Thus.", "kind": "tcp", "n": "things"}  # fmt: skip
             text = "".join(f"# {key}\t{value}\n" for key, value in head.items())
-            (out / f"{job}.tsv").write_text(f"{text}run\tn\tcall_ns\n{rows}{verdicts}")
+            write_table(table_path(out, job), f"{text}run\tn\tcall_ns\n{rows}{verdicts}")
 
 
 def days(folder, tmp_path, status=0):
@@ -88,7 +89,7 @@ def test_a_change_is_named_with_what_differs_and_nothing_else_is(tmp_path):
     make_results(tmp_path / "results", 8, host="beta")
     (tmp_path / "results" / "example-of-another").mkdir()
     missing = tmp_path / "results" / "alpha-6.1-2026-09-05"
-    (missing / "socket.tsv").unlink()
+    table_path(missing, "socket").unlink()
     (missing / "missing").write_text("socket\tNOEXIT\tstill running after 300 s\n")
     done = days(tmp_path / "results", tmp_path)
     found = [line for line in done.stdout.splitlines() if "times as much" in line]
@@ -110,7 +111,7 @@ def test_what_was_made_of_a_result_is_kept_until_it_changes(tmp_path):
     before = page.stat().st_mtime_ns
     days(tmp_path / "results", tmp_path)
     assert page.stat().st_mtime_ns == before
-    (tmp_path / "results" / "alpha-6.1-2026-09-01" / "bind.tsv").write_text("nonsense\n")
+    write_table(table_path(tmp_path / "results" / "alpha-6.1-2026-09-01", "bind"), "nonsense\n")
     days(tmp_path / "results", tmp_path)
     assert page.stat().st_mtime_ns > before and "FAIL</span></td>" in (tmp_path / "page" / "index.html").read_text()
 
@@ -154,7 +155,7 @@ def test_a_day(plain, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = (path for path in (tmp_path / "results").iterdir() if path.is_dir())
     assert (result / "daily").exists()
-    assert result.name.endswith(str(datetime.date.today())) and (result / "socket.tsv").exists()
+    assert result.name.endswith(str(datetime.date.today())) and table_path(result, "socket").exists()
     assert f"{result.name}.html" in (tmp_path / "page" / "index.html").read_text()
 
 

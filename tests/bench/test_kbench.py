@@ -61,10 +61,8 @@ def group(pid):
     return found
 
 
-def table_of(done, tmp_path):
-    path = tmp_path / "table.tsv"
-    path.write_text(done.stdout)
-    return analysis.load(path)
+def table_of(done):
+    return analysis.parse(done.stdout)
 
 
 def limited(which, value):
@@ -72,10 +70,10 @@ def limited(which, value):
 
 
 @pytest.mark.parametrize("name, kind", [(name, "") for name in COLUMNS] + KINDS)
-def test_each_point_of_each_run_is_kept(first_build, tmp_path, name, kind):
+def test_each_point_of_each_run_is_kept(first_build, name, kind):
     points = POINTS.get(name, 60)
     arguments = [name, "-n", points, "--runs", 2, *(["--kind", kind] if kind else [])]
-    table = table_of(kbench(first_build, *arguments), tmp_path)
+    table = table_of(kbench(first_build, *arguments))
     may_skip(table)
     assert table.columns == COLUMNS[name]
     assert {verdict for verdict, _ in table.verdicts.values()} <= MEASURED
@@ -88,8 +86,8 @@ def test_each_point_of_each_run_is_kept(first_build, tmp_path, name, kind):
         assert table.header[key][0]
 
 
-def test_an_event_is_measured_with_the_mechanism_of_the_build(build, tmp_path, request):
-    table = table_of(kbench(build, "event", "-n", 300, "--runs", 1), tmp_path)
+def test_an_event_is_measured_with_the_mechanism_of_the_build(build, request):
+    table = table_of(kbench(build, "event", "-n", 300, "--runs", 1))
     assert table.header["mechanism"] == [request.node.callspec.id] and len(table.runs[0]["n"]) == 300
 
 
@@ -100,8 +98,8 @@ def test_no_more_descriptors_are_idle_than_n_says(plain):
     assert done.stderr.count("socket(AF_INET, SOCK_DGRAM") == 2 * 2
 
 
-def test_the_twin_is_linked_statically(plain, tmp_path):
-    linked = [table_of(kbench(plain, "fork", "--kind", "exec", "-n", 5, program=program), tmp_path).header["linked"]
+def test_the_twin_is_linked_statically(plain):
+    linked = [table_of(kbench(plain, "fork", "--kind", "exec", "-n", 5, program=program)).header["linked"]
               for program in ("kbench", "kbench-static")]  # fmt: skip
     assert linked == [["dynamically"], ["statically"]]
 
@@ -117,27 +115,27 @@ def test_a_child_that_cannot_run_its_program_ends_the_run(plain, tmp_path):
     assert output.count("\n0\t") == int(re.search(r"exec at (\d+)", error)[1])
 
 
-def test_fewer_points_are_evenly_spread(plain, tmp_path):
-    table = table_of(kbench(plain, "socket", "-n", 100, "--points", 10, "--runs", 1), tmp_path)
+def test_fewer_points_are_evenly_spread(plain):
+    table = table_of(kbench(plain, "socket", "-n", 100, "--points", 10, "--runs", 1))
     assert list(table.runs[0]["n"]) == list(range(0, 100, 10))
-    table = table_of(kbench(plain, "socket", "-n", 100, "--points", 60, "--runs", 1), tmp_path)
+    table = table_of(kbench(plain, "socket", "-n", 100, "--points", 60, "--runs", 1))
     assert list(table.runs[0]["n"]) == list(range(0, 100, 2))
 
 
 @pytest.mark.parametrize("arguments", [["stream"], ["stream", "--kind", "multicast"], ["forward"], ["relay"]])
-def test_each_way_is_there_for_both_families(plain, tmp_path, arguments):
+def test_each_way_is_there_for_both_families(plain, arguments):
     for family in ([], ["-6"]):
-        table = table_of(kbench(plain, *arguments, *family, "-n", 3, "--runs", 1), tmp_path)
+        table = table_of(kbench(plain, *arguments, *family, "-n", 3, "--runs", 1))
         may_skip(table)
         assert table.runs[0]["received_mbit_s"][-1] > 0
         assert not own_namespaces() or table.header["path"] == ["veth(4)"]
 
 
 @pytest.mark.parametrize("link", ["jumbo", "no-tso", "gro", "no-checksum", "bridge", "vlan", "vxlan", "gre", "ipip", "wireguard"])
-def test_a_link_may_be_of_any_kind_that_the_kernel_has(plain, tmp_path, link):
+def test_a_link_may_be_of_any_kind_that_the_kernel_has(plain, link):
     if not own_namespaces():
         pytest.skip("takes root and ip(8)")
-    table = table_of(kbench(plain, "stream", "--link", link, "-n", 3, "--runs", 1), tmp_path)
+    table = table_of(kbench(plain, "stream", "--link", link, "-n", 3, "--runs", 1))
     verdict, words = table.verdicts[0]
     if verdict == "SKIP":
         assert words.startswith(f"{link} takes root, ip(8), veth(4), its module of the kernel")
@@ -146,12 +144,12 @@ def test_a_link_may_be_of_any_kind_that_the_kernel_has(plain, tmp_path, link):
 
 
 @pytest.mark.parametrize("link, least, most", [("veth", 9_000, 64_000), ("no-tso", 1400, 1500), ("bridge", 9_000, 64_000)])
-def test_a_packet_is_counted_once_on_a_link(plain, tmp_path, link, least, most):
+def test_a_packet_is_counted_once_on_a_link(plain, link, least, most):
     """Its size is that of a segment that the interface divides, or of a frame. Bytes and packets
     are not counted at the same moment, which matters little in twenty samples."""
     if not own_namespaces():
         pytest.skip("takes root and ip(8)")
-    table = table_of(kbench(plain, "stream", "--link", link, "-n", 20, "--runs", 1), tmp_path)
+    table = table_of(kbench(plain, "stream", "--link", link, "-n", 20, "--runs", 1))
     run = table.runs[0]
     assert least < run["received_mbit_s"].sum() * 1e6 / 8 / run["packets_s"].sum() < most
 
@@ -161,15 +159,15 @@ def test_links_that_cannot_be_are_refused(plain):
     assert "IPv4 alone" in kbench(plain, "forward", "--link", "ipip", "-6", status=2).stderr
 
 
-def test_empty_datagrams_are_counted(plain, tmp_path):
-    table = table_of(kbench(plain, "stream", "--kind", "udp", "--size", 0, "-n", 3, "--runs", 1), tmp_path)
+def test_empty_datagrams_are_counted(plain):
+    table = table_of(kbench(plain, "stream", "--kind", "udp", "--size", 0, "-n", 3, "--runs", 1))
     assert table.runs[0]["packets_s"][-1] > 1000 and table.runs[0]["received_mbit_s"][-1] == 0
 
 
-def test_iperf3_of_several_streams_is_their_sum(plain, tmp_path):
+def test_iperf3_of_several_streams_is_their_sum(plain):
     """With tcp(7) and three streams, about as much is received, apart from the load of the
     machine."""
-    rates = [table_of(kbench(plain, "stream", "--kind", kind, "--streams", 3, "-n", 10, "--runs", 1), tmp_path).runs[0]["received_mbit_s"].sum()
+    rates = [table_of(kbench(plain, "stream", "--kind", kind, "--streams", 3, "-n", 10, "--runs", 1)).runs[0]["received_mbit_s"].sum()
              for kind in ("tcp", "iperf3")]  # fmt: skip
     assert rates[0] / 4 < rates[1] < rates[0] * 4
 
@@ -201,9 +199,9 @@ def test_nothing_is_left_behind(plain, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_connections_come_from_several_addresses(plain, tmp_path):
+def test_connections_come_from_several_addresses(plain):
     """Each has ten ports, one of which is the listener's."""
-    table = table_of(kbench(plain, "accept", "--sources", 3, "--ports", "40000-40009", "-n", 25, "--runs", 1), tmp_path)
+    table = table_of(kbench(plain, "accept", "--sources", 3, "--ports", "40000-40009", "-n", 25, "--runs", 1))
     may_skip(table)
     assert len(table.runs[0]["n"]) == 25
 
@@ -238,7 +236,7 @@ def test_who_is_interrupted_leaves_no_file(plain, tmp_path, name, number):
     assert error == f"kbench: {name}, run 0: FAIL: interrupted\n" and output.endswith("# verdict\t0\tFAIL\tinterrupted\n")
 
 
-def test_a_run_that_is_interrupted_keeps_its_points(plain, tmp_path):
+def test_a_run_that_is_interrupted_keeps_its_points(plain):
     """The first run has all of its steps, of 100 ms each, and the second those up to the signal."""
     process = subprocess.Popen([plain / "bench" / "kbench", "stream", "-n", "20", "--runs", "9"], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True)  # fmt: skip
@@ -266,7 +264,7 @@ def mappings(pid):
     ("fork", [], lambda pid: len(group(pid)) > 300),
     ("mmap", ["-e", "inject=mmap:delay_exit=5ms:when=50+"], lambda pid: any(len(found) > 250 for found in mappings(pid))),
 ], ids=["fork", "mmap"])  # fmt: skip
-def test_a_run_whose_points_are_completed_at_its_end_keeps_them_as_well(plain, tmp_path, name, slowly, under_way):
+def test_a_run_whose_points_are_completed_at_its_end_keeps_them_as_well(plain, name, slowly, under_way):
     """There are more points than in the run that is discarded, which has 200. The signal comes
     twice at once, as from timeout(1)."""
     strace = ["strace", "-f", "-o", "/dev/null", "-e", "trace=mmap", *slowly] if slowly else []
@@ -279,8 +277,7 @@ def test_a_run_whose_points_are_completed_at_its_end_keeps_them_as_well(plain, t
             os.kill(kbench_pid, signal.SIGTERM)
         output, error = process.communicate(timeout=60)
     assert process.returncode == 1 and error == f"kbench: {name}, run 0: FAIL: interrupted\n"
-    (tmp_path / "table.tsv").write_text(output)
-    table = analysis.load(tmp_path / "table.tsv")
+    table = analysis.parse(output)
     assert 250 < len(table.runs[0]["n"]) < 20_000 and list(table.runs) == [0]
     assert all((table.runs[0][column] > 0).all() for column in COLUMNS[name])
 
@@ -304,10 +301,10 @@ def test_a_run_that_takes_too_long_says_so(plain):
     assert process.returncode == 1 and error == "kbench: stream, run 0: FAIL: a run may take 600 seconds: with a smaller -n it takes less\n"
 
 
-def test_the_files_are_where_they_are_said_to_be(plain, tmp_path):
+def test_the_files_are_where_they_are_said_to_be(plain):
     extents = {}
     for kind in ("disk", "scattered"):
-        table = table_of(kbench(plain, "download", "--kind", kind, "-n", 30, "--runs", 1), tmp_path)
+        table = table_of(kbench(plain, "download", "--kind", kind, "-n", 30, "--runs", 1))
         may_skip(table)
         extents[kind] = int(table.header["extents"][0])
     assert extents["scattered"] > 50 and extents["disk"] < 30
@@ -315,9 +312,9 @@ def test_the_files_are_where_they_are_said_to_be(plain, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["socket", "bind"])
-def test_at_the_limit_of_descriptors_it_stops_and_says_which(plain, tmp_path, name):
+def test_at_the_limit_of_descriptors_it_stops_and_says_which(plain, name):
     done = kbench(plain, name, "-n", 200, "--runs", 2, status=3, preexec_fn=limited(resource.RLIMIT_NOFILE, 64))
-    table = table_of(done, tmp_path)
+    table = table_of(done)
     assert "RLIMIT_NOFILE, 64" in done.stderr
     for run, (verdict, words) in table.verdicts.items():
         count = len(table.runs[run]["n"])
@@ -325,12 +322,12 @@ def test_at_the_limit_of_descriptors_it_stops_and_says_which(plain, tmp_path, na
 
 
 @pytest.mark.parametrize("name, call, count", [("bind", "bind", 10), ("accept", "connect", 9)])
-def test_at_the_end_of_the_ports_it_stops_and_says_so(plain, tmp_path, name, call, count):
+def test_at_the_end_of_the_ports_it_stops_and_says_so(plain, name, call, count):
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
         before = file.read()
     done = subprocess.run([plain / "bench" / "kbench", name, "-n", "50", "--ports", "40000-40009", "--runs", "1"],
                           capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
-    table = table_of(done, tmp_path)
+    table = table_of(done)
     may_skip(table)
     assert done.returncode == 3 and table.header["namespace"] == ["own"]
     verdict, words = table.verdicts[0]
@@ -341,10 +338,10 @@ def test_at_the_end_of_the_ports_it_stops_and_says_so(plain, tmp_path, name, cal
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to be somebody with few processes")
-def test_at_the_limit_of_processes_it_ends_those_that_there_are(plain, tmp_path):
+def test_at_the_limit_of_processes_it_ends_those_that_there_are(plain):
     done = kbench(plain, "fork", "-n", 500, "--runs", 1, status=3, program=runnable(plain, "bench/kbench"), user=65533,
                   preexec_fn=limited(resource.RLIMIT_NPROC, 20))  # fmt: skip
-    table = table_of(done, tmp_path)
+    table = table_of(done)
     assert table.verdicts[0][0] == "LIMIT" and "RLIMIT_NPROC" in table.verdicts[0][1]
     assert 10 < len(table.runs[0]["n"]) < 20
     assert not re.search(rb"kbench", subprocess.run(["ps", "-u", "65533", "-o", "comm"], capture_output=True, check=False).stdout)

@@ -1,30 +1,32 @@
 """The report, from results that the test makes up."""
 
 import base64
+import io
 import re
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from suite import table_path, write_table
 
 REPORT = Path(__file__).parents[2] / "bench" / "suite" / "report"
 RUNS = 5
 
 
-def write_table(path, benchmark, column, law, seed, mechanism="epoll", landmarks=()):
-    rng = np.random.default_rng(seed)
-    with open(path, "w", encoding="utf-8") as out:
-        for key, *values in (("program", "kbench"), ("command", "kbench x"), ("mechanism", mechanism), ("kernel", "Linux <6>"),
-                             ("benchmark", benchmark, "a summary"), ("how", "With care."), ("kind", "-"), ("n", "things")):  # fmt: skip
-            print(f"# {key}", *values, sep="\t", file=out)
-        for mark in landmarks:
-            print("# landmark", *mark, sep="\t", file=out)
-        print("run", "n", column, sep="\t", file=out)
-        for run in range(RUNS):
-            for n in range(0, 6000, 10):
-                print(run, n, round(law(n) * rng.lognormal(0, 0.05)), sep="\t", file=out)
-            print(f"# verdict\t{run}\tPASS\t", file=out)
+def make_table(path, benchmark, column, law, seed, mechanism="epoll", landmarks=()):
+    rng, out = np.random.default_rng(seed), io.StringIO()
+    for key, *values in (("program", "kbench"), ("command", "kbench x"), ("mechanism", mechanism), ("kernel", "Linux <6>"),
+                         ("benchmark", benchmark, "a summary"), ("how", "With care."), ("kind", "-"), ("n", "things")):  # fmt: skip
+        print(f"# {key}", *values, sep="\t", file=out)
+    for mark in landmarks:
+        print("# landmark", *mark, sep="\t", file=out)
+    print("run", "n", column, sep="\t", file=out)
+    for run in range(RUNS):
+        for n in range(0, 6000, 10):
+            print(run, n, round(law(n) * rng.lognormal(0, 0.05)), sep="\t", file=out)
+        print(f"# verdict\t{run}\tPASS\t", file=out)
+    write_table(path, out.getvalue())
 
 
 @pytest.fixture
@@ -34,9 +36,9 @@ def results(tmp_path):
         directory = tmp_path / name
         directory.mkdir()
         (directory / "label").write_text(f"kernel {name} & co\n")
-        write_table(directory / "socket.tsv", "socket", "socket_ns", lambda n: 900 if n < 4000 else 9000, 1, landmarks=[(4000, "a table")])
-        write_table(directory / "event-poll.tsv", "event", "event_ns", lambda n, f=factor: f * (2000 + 20 * n), 2, "poll")
-        write_table(directory / "event-epoll.tsv", "event", "event_ns", lambda n: 2000, 3)
+        make_table(table_path(directory, "socket"), "socket", "socket_ns", lambda n: 900 if n < 4000 else 9000, 1, landmarks=[(4000, "a table")])
+        make_table(table_path(directory, "event-poll"), "event", "event_ns", lambda n, f=factor: f * (2000 + 20 * n), 2, "poll")
+        make_table(table_path(directory, "event-epoll"), "event", "event_ns", lambda n: 2000, 3)
     return tmp_path / "one", tmp_path / "two"
 
 
@@ -80,9 +82,17 @@ def test_one_result_has_its_variants_in_one_figure(tmp_path, results):
 
 @pytest.mark.parametrize("content, words", [("", "not a table"), ("run\tn\tx_ns\n0\t1\tx\n", "line 2"), ("run\tn\tx_ns\n0\t1\n", "line 2")])
 def test_a_broken_table_is_named(tmp_path, results, content, words):
-    (results[0] / "socket.tsv").write_text(content)
+    write_table(table_path(results[0], "socket"), content)
     error = report(tmp_path, results[0], status=1)
-    assert words in error and "socket.tsv" in error and error.count("\n") == 1
+    assert words in error and "socket.tsv.gz" in error and error.count("\n") == 1
+
+
+def test_a_table_that_is_cut_off_or_not_compressed_is_named(tmp_path, results):
+    table = table_path(results[0], "socket")
+    for content in (table.read_bytes()[:-100], b"run\tn\tx_ns\n", b""):
+        table.write_bytes(content)
+        error = report(tmp_path, results[0], status=1)
+        assert "socket.tsv.gz: not " in error and error.count("\n") == 1
 
 
 def test_a_directory_without_results_is_named(tmp_path):
@@ -90,7 +100,7 @@ def test_a_directory_without_results_is_named(tmp_path):
 
 
 def test_what_is_no_time_is_told_by_its_size(tmp_path):
-    write_table(tmp_path / "stream.tsv", "stream", "received_mbit_s", lambda n: 40_000, 1)
+    make_table(table_path(tmp_path, "stream"), "stream", "received_mbit_s", lambda n: 40_000, 1)
     row = re.search(r"href='#stream'.*?</tr>", report(tmp_path, tmp_path), re.DOTALL)[0]
     assert re.search(r"received mbit/s.*<b>(39|40),\d\d\d</b> \(3\d,\d\d\d to 4\d,\d\d\d", row) and "O(" not in row
 

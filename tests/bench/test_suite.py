@@ -6,7 +6,7 @@ from pathlib import Path
 
 import analysis
 import pytest
-from suite import JOBS
+from suite import JOBS, table_path, tables_in
 
 RUN = Path(__file__).parents[2] / "bench" / "suite" / "run"
 
@@ -21,15 +21,15 @@ def test_tables_are_kept_with_a_label(plain, tmp_path):
     out = tmp_path / "results"
     done = run_suite(plain, "--only", "socket,mmap", "--runs", 2, "--label", "6.1 stock", "--out", out)
     assert (out / "label").read_text() == "6.1 stock\n"
-    assert sorted(path.name for path in out.iterdir()) == ["label", "mmap.tsv", "series", "socket.tsv"]
-    table = analysis.load(out / "socket.tsv")
+    assert sorted(path.name for path in out.iterdir()) == ["label", "mmap.tsv.gz", "series", "socket.tsv.gz"]
+    table = analysis.load(table_path(out, "socket"))
     assert len(table.runs) == 2 and table.runs[1]["n"].max() > 14_000 and len(table.runs[1]["n"]) <= 1000
     assert re.search(r"\[ 1/2\] socket +less than a minute left", done.stdout)
 
 
 def test_the_name_of_a_benchmark_means_all_its_variants(plain, tmp_path):
     run_suite(plain, "--only", "bind", "--runs", 1, "--out", tmp_path)
-    assert {path.stem for path in tmp_path.glob("*.tsv")} == {"bind", "bind-reuse"}
+    assert set(tables_in(tmp_path)) == {"bind", "bind-reuse"}
 
 
 def test_what_there_is_not_is_named(plain, tmp_path):
@@ -47,4 +47,4 @@ def test_what_all_runs_say_is_said_once(plain, tmp_path):
     command = [RUN, "--build", plain, "--only", "relay-vlan", "--runs", "3", "--out", tmp_path]
     done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=120, check=True)
     assert done.stderr.count("vlan takes root, ip(8)") == 1
-    assert [verdict for verdict, _ in analysis.load(tmp_path / "relay-vlan.tsv").verdicts.values()] == 3 * ["SKIP"]
+    assert [verdict for verdict, _ in analysis.load(table_path(tmp_path, "relay-vlan")).verdicts.values()] == 3 * ["SKIP"]

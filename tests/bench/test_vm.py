@@ -9,6 +9,7 @@ import analysis
 import guests
 import pytest
 import stacks
+from suite import table_path
 
 VM = Path(__file__).parents[2] / "bench" / "suite" / "vm"
 KERNEL = "6.12"  # of Debian 12 and 13
@@ -27,9 +28,9 @@ def test_two_boots_give_the_same_numbers(plain, tmp_path):
     for name in ("a", "b"):
         vm(plain, tmp_path / name, "--only", "socket,thread", "--runs", 1, "--accel", "tcg", KERNEL)
     (a,), (b,) = (list((tmp_path / name).iterdir()) for name in ("a", "b"))
-    for table in ("socket.tsv", "thread.tsv"):
-        assert (a / table).read_bytes() == (b / table).read_bytes()
-    socket = analysis.load(a / "socket.tsv")
+    for job in ("socket", "thread"):
+        assert table_path(a, job).read_bytes() == table_path(b, job).read_bytes()
+    socket = analysis.load(table_path(a, "socket"))
     assert socket.header["kernel"][0].startswith(f"Linux {KERNEL}.") and "emulated" in socket.header
     assert socket.runs[0]["n"].max() > 50_000  # more descriptors than most machines allow
 
@@ -50,7 +51,7 @@ def test_a_profile_has_the_functions_of_that_kernel(plain, tmp_path, monkeypatch
 def test_a_link_takes_modules_of_that_kernel(plain, tmp_path):
     vm(plain, tmp_path, "--only", "stream-vxlan,relay-vxlan,forward-wireguard-ipv6", "--runs", 1, "--accel", "tcg", KERNEL)
     for name, link in (("stream-vxlan", "vxlan"), ("relay-vxlan", "vxlan"), ("forward-wireguard-ipv6", "wireguard")):
-        table = analysis.load(next(tmp_path.glob(f"*/{name}.tsv")))
+        table = analysis.load(table_path(next(tmp_path.iterdir()), name))
         assert table.header["path"] == [f"{link} over veth(4)"] and table.runs[0]["received_mbit_s"][-1] > 50, name
 
 
