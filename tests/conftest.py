@@ -3,6 +3,7 @@
     python3 -m pytest tests --builds epoll=build
 """
 
+import collections
 import contextlib
 import fcntl
 import filecmp
@@ -52,12 +53,13 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """Orders tests so that those of one file and one build are next to each other, since they share
     a server, which ends where another build begins; pytest itself mixes the builds. Tests without a
-    build come first, since some take minutes; those that run alone come last, as all others would
-    wait for each of them."""
+    build come first, since some take minutes, then files with many tests, so that no process is left
+    with one at the end; those that run alone come last, as all others would wait for each of them."""
+    size = collections.Counter((item.path, place_of_build(item)) for item in items)
 
     def place(item):
         build = place_of_build(item)
-        return bool(item.get_closest_marker("alone")), build > 0, item.path.name not in SPLIT, item.path, build
+        return bool(item.get_closest_marker("alone")), build > 0, item.path.name not in SPLIT, -size[item.path, build], item.path, build
 
     items.sort(key=place)
     for item in items:
