@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from pathlib import Path, PosixPath
 
 import pytest
@@ -20,9 +21,12 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/faults", "tests/bench", "bench", "bench/versus", "bench/suite")]
 
 
+STARTED = time.monotonic()
 # Tests that must run alone have names that end with this: a scheduler of pytest-xdist only knows
 # names.
 ALONE = "@alone"
+# Fixtures that take more than the first build: other builds, and what comes from registries of packages.
+MORE = {"plain", "threads", "venv", "node", "netlify", "sites", "h2spec"}
 # Files whose tests take long, and share nothing unless their parameters are the same.
 SPLIT = ("test_bare.py", "test_kernel_tls.py", "test_make.py")
 
@@ -38,23 +42,36 @@ def pytest_addoption(parser):
     parser.addoption("--h2spec", default="build/tools/h2spec", help="where that program is")
     parser.addoption("--make", default="", help="TARGET,...: of GNUmakefile, to be made beside the tests")
     parser.addoption("--plain", default="build", help="the build that figures are taken of")
+    parser.addoption("--objects", default="build/obj", help="where the object files of a build are")
+    parser.addoption("--core", action="store_true", help="only what takes the first build, measures nothing and runs no programs of others")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "clear: of the wire, not over TLS: it is about ports, or its client has no TLS")
     config.addinivalue_line("markers", "decided: of the wire, about what is answered, not how it travels: not with each mechanism")
     config.addinivalue_line("markers", "moving: of the wire, about how content moves: not with all ways to wait")
+    config.addinivalue_line("markers", "others: runs programs of others, which not everybody has")
     config.addinivalue_line("markers", "alone: measures: no other test runs meanwhile, and it may be noise three times")
     # served files must be readable for everybody, even below pytest's private directory
     os.umask(0o022)
 
 
+def is_core(item):
+    return MORE.isdisjoint(item.fixturenames) and not item.get_closest_marker("others") and not item.get_closest_marker("alone")
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    """Orders tests so that those of one file and one build are next to each other, since they share
-    a server, which ends where another build begins; pytest itself mixes the builds. Tests without a
-    build come first, since some take minutes, then files with many tests, so that no process is left
-    with one at the end; those that run alone come last, as all others would wait for each of them."""
+def pytest_collection_modifyitems(config, items):
+    """With --core, leaves tests out. Orders them so that those of one file and one build are next to
+    each other, since they share a server, which ends where another build begins; pytest itself mixes
+    the builds. Tests without a build come first, since some take minutes, then files with many tests,
+    so that no process is left with one at the end; those that run alone come last, as all others
+    would wait for each of them."""
+
+    if config.getoption("core"):
+        config.hook.pytest_deselected(items=[item for item in items if not is_core(item)])
+        items[:] = filter(is_core, items)
+
     size = collections.Counter((item.path, place_of_build(item)) for item in items)
 
     def place(item):
@@ -84,6 +101,15 @@ def pytest_xdist_make_scheduler(config, log):
             return file + (first[1] if first and (first[1] in builds(config) or file.endswith(SPLIT)) else "")
 
     return ByFileAndBuild(config, log)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """Ends with a line that is the same whether tests failed or not; with -qq pytest has none."""
+    yield
+    if terminalreporter.verbosity < -1:
+        count = {name: len(terminalreporter.getreports(name)) for name in ("passed", "failed", "error", "skipped")}
+        print(f"{count['passed']} passed, {count['failed'] + count['error']} failed, {count['skipped']} skipped in {time.monotonic() - STARTED:.0f} s")
 
 
 @contextlib.contextmanager
@@ -173,6 +199,11 @@ def unit_programs(named):
 @pytest.fixture(scope="session")
 def plain(request):
     return TOP / request.config.getoption("plain")
+
+
+@pytest.fixture(scope="session")
+def objects(request):
+    return TOP / request.config.getoption("--objects")
 
 
 @pytest.fixture(scope="session")

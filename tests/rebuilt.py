@@ -1,5 +1,5 @@
-"""What a visitor sees who reloads pages while a site is rebuilt: whole pages, mixed ones, errors. By hand, after "make check"
-or "make build/tools/next/installed build/tools/sveltekit/installed":
+"""What a visitor sees who reloads pages while a site is rebuilt: whole pages, mixed ones, errors. By hand, after "make check
+ALL=1" or "make build/tools/next/installed build/tools/sveltekit/installed":
 
     python3 tests/rebuilt.py build              the builder empties and fills the directory that is served
     python3 tests/rebuilt.py build --switch     each release is a directory; the one that is served is a link to the last

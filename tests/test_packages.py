@@ -78,3 +78,9 @@ def test_where_nothing_is_missing_nothing_is_asked(tmp_path, uid):
 def test_who_only_looks_installs_nothing(tmp_path):
     there, said, asked = Machine(tmp_path).packages("see", "build")
     assert not there and not asked and said.endswith(f": 'make deps' installs gcc {LIBRARIES}\n")
+
+
+def test_all_tests_take_what_a_check_takes_and_more(tmp_path):
+    machine = Machine(tmp_path)
+    few, many = (set(machine.packages("see", purpose)[1].split(" installs ")[1].split()) for purpose in ("check", "check-all"))
+    assert few < many and "libcmocka-dev" in few and "chromium" in many - few

@@ -89,22 +89,22 @@ def includes(folders):
     return arrows
 
 
-def symbols(build):
-    """Returns the names that each module of a build defines, and those that it needs: two of {module: names}."""
-    objects = {build / "obj" / f"{module(source)}.o" for source in sources("gatling", "io", "bench")}
+def symbols(folder):
+    """Returns the names that each module defines, and those that it needs: two of {module: names}. folder: of object files."""
+    objects = {folder / f"{module(source)}.o" for source in sources("gatling", "io", "bench")}
     there = [path for path in sorted(objects) if path.exists()]
     said = subprocess.run(["nm", "-A", "--format=posix", *there], check=True, capture_output=True, text=True).stdout
     defined, needed = {}, {}
     for path, name, kind in re.findall(r"^(\S+)\.o: (\S+) (\w)", said, re.MULTILINE):
         if kind in "TDBRCVWU":
-            (needed if kind == "U" else defined).setdefault(str(Path(path).relative_to(build / "obj")), set()).add(name)
+            (needed if kind == "U" else defined).setdefault(str(Path(path).relative_to(folder)), set()).add(name)
     return defined, needed
 
 
 @functools.cache
-def calls(build):
+def calls(folder):
     """Returns {module: the modules of which it needs a function or variable}. Programs may have the same names."""
-    defined, needed = symbols(build)
+    defined, needed = symbols(folder)
     definers = collections.Counter(name for names in defined.values() for name in names)
     owner = {name: module for module, names in defined.items() for name in names if definers[name] == 1}
     return {module: {owner[name] for name in names if name in owner} for module, names in needed.items()}
@@ -128,15 +128,15 @@ def test_no_two_files_include_each_other():
     assert circles(includes(["gatling", "io", "bench"])) == []
 
 
-def test_no_two_files_call_each_other(plain):
-    assert circles(calls(plain)) == []
+def test_no_two_files_call_each_other(objects):
+    assert circles(calls(objects)) == []
 
 
 @pytest.mark.parametrize("rooms", [SERVER, BENCH], ids=["gatling", "bench"])
-def test_a_room_calls_only_rooms_below_it(plain, rooms):
+def test_a_room_calls_only_rooms_below_it(objects, rooms):
     level = {name: row for row, names in enumerate(rooms) for name in names}
     wrong = []
-    for here, others in calls(plain).items():
+    for here, others in calls(objects).items():
         for there in others:
             above, below = (level.get(str(Path(name).parent)) for name in (here, there))
             if None not in (above, below) and Path(here).parent != Path(there).parent and below <= above:

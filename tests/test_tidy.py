@@ -84,6 +84,10 @@ def test_other_flags_and_other_checks_are_another_question(checkout):
     assert checkout.tidy("-DOTHER") == (True, True)
     checkout.write(**{".clang-tidy": CHECKS.replace("bugprone-*", "bugprone-*,misc-*")})
     assert checkout.tidy() == (True, True)
+    checkout.write(**{"lib/a.h": WRONG})
+    assert checkout.tidy() == (False, True)
+    checkout.environment["CHECKS"] = "-bugprone-sizeof-expression"
+    assert checkout.tidy() == (True, True)
 
 
 def test_what_nobody_asked_for_in_a_month_is_forgotten(checkout):

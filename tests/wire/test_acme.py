@@ -18,7 +18,7 @@ from authority import authority, free_port, pretender, trusting_launcher
 from gatling import Connection, Root, Server, certificate, children, eventually, runnable, trusting
 from test_https import names
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="uacme trusts the authority in a mount namespace of its own")
+pytestmark = [pytest.mark.others, pytest.mark.skipif(os.geteuid() != 0, reason="uacme trusts the authority in a mount namespace of its own")]
 
 NAMES = ("www.example.org", "example.org", "blog.example.net")
 GIVEN = "the authority has given a certificate"

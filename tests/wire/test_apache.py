@@ -12,7 +12,7 @@ import pytest
 import apache
 from gatling import Root, Server, runnable
 
-pytestmark = [pytest.mark.decided, pytest.mark.clear, pytest.mark.skipif(not apache.is_there(), reason="without apache2-bin, and root")]
+pytestmark = [pytest.mark.others, pytest.mark.decided, pytest.mark.clear, pytest.mark.skipif(not apache.is_there(), reason="without apache2-bin, and root")]
 
 SEED, FILES = int(os.environ.get("SEED", "1")), int(os.environ.get("FILES", "250"))
 ADMITTED = {200, 301, 404}

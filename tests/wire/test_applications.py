@@ -18,6 +18,8 @@ from gatling import Root, Server, eventually, unprivileged
 from processes import Process
 from test_proxy import haproxy
 
+pytestmark = pytest.mark.others
+
 HERE = Path(__file__).parent / "applications"
 CLIENT = """
 import sys

@@ -12,6 +12,8 @@ from authority import authority, trusting_launcher
 from gatling import Root, Server, certificate, eventually
 from test_https import FLAGS, Tls, install, names
 
+pytestmark = pytest.mark.others
+
 # --- testssl.sh ---
 
 CA = """

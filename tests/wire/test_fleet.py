@@ -18,7 +18,7 @@ from gatling import TIMEOUT, Connection, Root, Server, eventually, runnable
 
 TOP = Path(__file__).resolve().parent.parent.parent
 MANUAL = (TOP / "man/gatling-operate.7").read_text()
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes network namespaces")
+pytestmark = [pytest.mark.others, pytest.mark.skipif(os.geteuid() != 0, reason="takes network namespaces")]
 
 # --- an address that moves ---
 

@@ -200,6 +200,7 @@ def nginx(directory, port):
             process.terminate()
 
 
+@pytest.mark.others
 def test_nginx_in_front(trusting, tmp_path):
     """The client begins the field itself; nginx adds what it knows."""
     server = trusting()

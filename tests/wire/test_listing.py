@@ -61,6 +61,7 @@ def click(browser, column):
     browser.run(f"document.querySelectorAll('th button')[{column}].click()")
 
 
+@pytest.mark.others
 @pytest.mark.clear
 def test_a_browser_sorts_opens_a_folder_and_shows_odd_names(server):
     with Browser() as browser:
@@ -200,6 +201,7 @@ def test_what_turns_text_around_is_not_shown(build, root):
         assert "%E2%80%AE" in page
 
 
+@pytest.mark.others
 @pytest.mark.clear
 def test_lftp_sees_sizes_and_times(server, tmp_path):
     env = os.environ | {"LFTP_HOME": str(tmp_path), "TZ": "UTC"}

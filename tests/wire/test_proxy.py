@@ -209,6 +209,7 @@ def is_up(status_port):
         return re.search(rb"^plain,one,.*,UP,", c.rest(), re.MULTILINE)
 
 
+@pytest.mark.others
 @pytest.mark.clear
 @pytest.mark.parametrize("send", ["send-proxy", "send-proxy-v2"])
 def test_haproxy_passes_plain_connections_and_tls_by_name_and_looks_at_health(build, root, tmp_path, send):
@@ -237,6 +238,7 @@ frontend in
 MANUAL = (Path(__file__).resolve().parent.parent.parent / "man/gatling-operate.7").read_text()
 
 
+@pytest.mark.others
 @pytest.mark.clear
 def test_a_server_leaves_the_balancer_before_it_ends_and_nobody_notices(build, root, tmp_path):
     """As in the manual, with the default delay."""

@@ -138,6 +138,7 @@ def test_cache_control_without_being_told(put, name, value):
     assert put(name, b"x")("/" + name)["Cache-Control"] == value
 
 
+@pytest.mark.others
 @pytest.mark.clear
 def test_after_an_edit_a_browser_shows_the_new_page_with_its_new_stylesheet(build, root):
     def deploy(colour):
@@ -406,6 +407,7 @@ def test_a_page_is_found_without_its_extension(build, root):
         assert server.get("/sub/page/")["Location"] == "/sub/page" and server.get("/nothing").status == 404
 
 
+@pytest.mark.others
 @pytest.mark.clear
 def test_a_browser_loads_the_site_without_a_word(build, root):
     page = (b'<!doctype html><html lang=en><meta charset=utf-8><title>site</title><link rel=icon href="/icon.svg">'

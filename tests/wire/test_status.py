@@ -297,6 +297,7 @@ def test_a_successor_shows_itself(build, root, place):
             assert eventually(lambda: total(new)["answers"] == {"200": 1})
 
 
+@pytest.mark.others
 @pytest.mark.clear
 def test_the_page_in_a_browser(build, root):
     with listener() as s, listener() as status, activated(build, root, s, status, names="http:status") as server:
