@@ -6,7 +6,6 @@
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/files/unserved.h"
-#include "gatling/http/path.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
 
@@ -67,23 +66,6 @@ static void answer_listing(struct decision *d) {
 static bool answer_unknown(struct decision *d, int error) {
 	if (docroot_error_is_temporary(error)) answer_error(d, 503);
 	return docroot_error_is_temporary(error);
-}
-
-bool answer_link(struct decision *d) {
-	char target[TARGET_MAX], *at = decision_location();
-	if (names_lack(d->context->names, slice_of(d->path))) return false;
-	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) return answer_unknown(d, errno);
-	if (!strstr(target, "://")) {
-		(void)unserved_report_link(&d->context->docroot, d->path);
-		return false;
-	}
-	for (const char *c = target; *c; c++) { /* visible ASCII stays as it is, the rest is encoded */
-		if (*c > ' ' && *c < 127) *at++ = *c;
-		else at += path_encode((struct slice){.at = c, .length = 1}, at);
-	}
-	decision_redirect(d, 301, at);
-	d->response->lines = d->vary;
-	return true;
 }
 
 void answer_report_link(const struct decision *d) {

@@ -1,8 +1,11 @@
 /* answer_redirect.c - see decision.h: redirects that no rule makes. */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
+#include "gatling/files/unserved.h"
 #include "gatling/http/path.h"
 #include "gatling/site/answer/decision.h"
 
@@ -41,4 +44,24 @@ void answer_https_redirect(struct decision *d) {
 void answer_fallback_redirect(struct decision *d) {
 	char *at = text_copy_string(decision_location(), d->context->options->fallback);
 	decision_redirect(d, 302, add_target(d, at[-1] == '/' ? at - 1 : at));
+}
+
+bool answer_link(struct decision *d) {
+	char target[TARGET_MAX], *at = decision_location();
+	if (names_lack(d->context->names, slice_of(d->path))) return false;
+	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) {
+		if (docroot_error_is_temporary(errno)) answer_error(d, 503);
+		return docroot_error_is_temporary(errno);
+	}
+	if (!strstr(target, "://")) {
+		(void)unserved_report_link(&d->context->docroot, d->path);
+		return false;
+	}
+	for (const char *c = target; *c; c++) { /* visible ASCII stays as it is, the rest is encoded */
+		if (*c > ' ' && *c < 127) *at++ = *c;
+		else at += path_encode((struct slice){.at = c, .length = 1}, at);
+	}
+	decision_redirect(d, 301, at);
+	d->response->lines = d->vary;
+	return true;
 }

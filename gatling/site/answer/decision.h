@@ -90,6 +90,10 @@ void answer_https_redirect(struct decision *d);
 /* Redirects a request for a missing file to the fallback. */
 void answer_fallback_redirect(struct decision *d);
 
+/* Where there is no file: redirects to the target of a symlink if that is a URL, as the original gatling does. Returns
+ * whether there is an answer. */
+bool answer_link(struct decision *d);
+
 /* --- answer_file.c --- */
 
 /* Answers with 200 or 304 if the same request came a moment ago (question.h). Returns whether it did. */
@@ -131,10 +135,6 @@ bool decision_has_index_script(struct decision *d);
  * server is. Where the names of directories are known no system call is made, unless there is a link that leads
  * nowhere. */
 void answer_report_link(const struct decision *d);
-
-/* Where there is no file: redirects to the target of a symlink if that is a URL, as the original gatling does. Returns
- * whether there is an answer. */
-bool answer_link(struct decision *d);
 
 /* Answers a request for which there is no file. */
 void answer_missing(struct decision *d);
