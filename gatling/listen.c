@@ -2,6 +2,7 @@
 #include "gatling/listen.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -23,6 +24,9 @@
 #include "gatling/status/address.h"
 
 enum { LISTEN_TEXT_MAX = 512 };
+
+/* Each address may have two listeners, one of them for TLS, and as many surplus ones of the process before. */
+static_assert(LISTENERS_MAX >= 4 * ADDRESSES_MAX, "all addresses have listeners");
 
 /* The most descriptors of a worker with listen_reserve(): the kernel has 8 bytes for each in the worker's table. */
 enum { DESCRIPTORS_MAX = 1 << 16 };
@@ -189,7 +193,7 @@ static int keep_port(const struct socket_address *a) {
 
 /* Gives a worker a duplicate of a socket, in a listener. own: no other worker uses the socket. Returns 0, or -1 with
  * errno. */
-static int give(struct worker *w, const struct listening_socket *s, bool own, struct gate *gate) {
+static int give(struct worker *w, const struct listening_socket *s, bool own) {
 	errno = ENOSPC;
 	if (w->acceptor.listeners == LISTENERS_MAX) return -1;
 	int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -199,8 +203,7 @@ static int give(struct worker *w, const struct listening_socket *s, bool own, st
 																	  .again = fd,
 																	  .port = socket_port_number(&s->address),
 																	  .secure = s->secure,
-																	  .keeper = own ? keep_port(&s->address) : -1,
-																	  .gate = gate};
+																	  .holder = own ? keep_port(&s->address) : -1};
 	return 0;
 }
 
@@ -208,20 +211,16 @@ static int give(struct worker *w, const struct listening_socket *s, bool own, st
  * are more, since the previous process had more workers, all workers accept from the surplus ones. Returns 0, or -1
  * with errno. */
 static int deal_out(const struct options *o, const struct sockets *sockets, struct worker *workers) {
-	static struct gate gates[LISTENERS_MAX];
 	errno = ENOSPC;
 	if (sockets->groups > LISTENERS_MAX) return -1;
-	struct gate *gate = &gates[sockets->groups - 1];
 	unsigned have = 0, k = 0, count = (unsigned)o->workers;
 	bool own;
-	pthread_mutex_init(&gate->mutex, NULL);
 	for (unsigned i = 0; i < sockets->count; i++) have += sockets->at[i].group == sockets->groups;
 	for (unsigned i = 0; i < sockets->count; i++) {
 		if (sockets->at[i].group != sockets->groups) continue;
 		own = have >= count && k < count && !sockets->activated;
 		for (unsigned n = 0; n < count; n++)
-			if ((n % have == k || k >= count) && give(&workers[n], &sockets->at[i], own, gate) == -1) return -1;
-		gate->listening++;
+			if ((n % have == k || k >= count) && give(&workers[n], &sockets->at[i], own) == -1) return -1;
 		k++;
 	}
 	return 0;

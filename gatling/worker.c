@@ -9,16 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gatling/accept.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/owfat.h"
 #include "gatling/base/platform.h"
 #include "gatling/base/workspace.h"
 #include "gatling/conn/conn.h"
-#include "gatling/conn/min_rate.h"
 #include "gatling/exchange/response_batch.h"
 #include "gatling/http/date.h"
 #include "gatling/http/hpack.h"
+#include "gatling/load/accept.h"
+#include "gatling/load/min_rate.h"
 #include "gatling/tls/certificate_files.h"
 #include "gatling/upstream/passage.h"
 
@@ -68,7 +68,7 @@ static int start(struct worker *w) {
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
 		keep[kept++] = w->acceptor.listener[i].fd;
 		if (w->acceptor.listener[i].again != w->acceptor.listener[i].fd) keep[kept++] = w->acceptor.listener[i].again;
-		if (w->acceptor.listener[i].keeper != -1) keep[kept++] = w->acceptor.listener[i].keeper;
+		if (w->acceptor.listener[i].holder != -1) keep[kept++] = w->acceptor.listener[i].holder;
 	}
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;

@@ -3,10 +3,10 @@
 #ifndef GATLING_WORKER_H
 #define GATLING_WORKER_H
 
-#include "gatling/accept.h"
 #include "gatling/conn/conn_context.h"
-#include "gatling/conn/fair.h"
-#include "gatling/conn/shed.h"
+#include "gatling/load/accept.h"
+#include "gatling/load/fair.h"
+#include "gatling/load/shed.h"
 #include "gatling/log/log.h"
 #include "gatling/options/options.h"
 #include "gatling/site/response.h"

@@ -15,6 +15,7 @@ TOP = Path(__file__).resolve().parent.parent
 SERVER = [
     ["gatling"],
     ["gatling/options"],
+    ["gatling/load"],
     ["gatling/conn"],
     ["gatling/http2"],
     ["gatling/exchange"],

@@ -16,7 +16,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/budget.h"
-#include "gatling/conn/min_rate.h"
+#include "gatling/load/min_rate.h"
 #include "gatling/options/help.h"
 #include "gatling/options/nearest.h"
 #include "gatling/options/take.h"

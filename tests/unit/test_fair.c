@@ -1,5 +1,5 @@
 /* test_fair.c - for how long clients that wait for others are served in a turn. */
-#include "gatling/conn/fair.h"
+#include "gatling/load/fair.h"
 
 #include "tests/unit/check.h"
 

@@ -144,10 +144,10 @@ def test_what_has_waited_too_long_is_refused_and_the_queue_is_never_full(plain, 
         assert total["answered"] > 100 and total["refused"] > 0, total
         assert dropped() == before
         assert not any("overload is over" in text for text in server.errors)
-        assert line(server, r"overload: refused about \d+ new connections")
+        assert line(server, r"overload: refused at least \d+ new connections")
         eventually(lambda: serves(server, 50))  # they may come together with those whose handshake was not complete
-        refused = int(line(server, r"overload is over after \d+ s: refused about (\d+)")[1])
-        assert total["refused"] / 1.4 < refused < total["refused"] * 1.4
+        refused = int(line(server, r"overload is over after \d+ s: refused at least (\d+)")[1])
+        assert 0 < refused < total["refused"] * 1.1
         assert serves(server, 300)
 
 

@@ -1,5 +1,5 @@
-/* test_ration.c - how many visitors a server accepts when there are more than it can serve. */
-#include "gatling/ration.h"
+/* test_admission.c - how many visitors a server accepts when there are more than it can serve. */
+#include "gatling/load/admission.h"
 
 #include <math.h>
 
@@ -32,17 +32,17 @@ static void one_that_waited_for_an_hour_says_little(void **state) {
 }
 
 /* Takes as many as allowed. */
-static unsigned take_all(struct ration *r, double left, int64_t now_ns) {
-	const unsigned count = (unsigned)ration_left(r, left, now_ns);
-	ration_take(r, count, now_ns);
+static unsigned take_all(struct admission *r, double left, int64_t now_ns) {
+	const unsigned count = (unsigned)admission_left(r, left, now_ns);
+	admission_take(r, count, now_ns);
 	return count;
 }
 
 static void the_least_get_in_however_long_requests_wait(void **state) {
 	(void)state;
-	struct ration r = {.rate = 100000};
+	struct admission r = {.rate = 100000};
 	unsigned sum = 0;
-	ration_begin(&r, 0);
+	admission_begin(&r, 0);
 	for (int64_t ms = 5; ms <= 20000; ms += 5) {
 		const unsigned count = take_all(&r, -4, ms * MS);
 		if (ms > 10000) sum += count;
@@ -52,56 +52,56 @@ static void the_least_get_in_however_long_requests_wait(void **state) {
 
 static void what_is_not_taken_does_not_pile_up(void **state) {
 	(void)state;
-	struct ration r = {.rate = 1000};
-	ration_begin(&r, 0);
-	assert_true(ration_left(&r, 0, 1000 * (int64_t)MS) <= 1000);
-	assert_true(ration_left(&r, 0, 60000 * (int64_t)MS) <= 50);
+	struct admission r = {.rate = 1000};
+	admission_begin(&r, 0);
+	assert_true(admission_left(&r, 0, 1000 * (int64_t)MS) <= 1000);
+	assert_true(admission_left(&r, 0, 60000 * (int64_t)MS) <= 50);
 }
 
 static void what_is_not_taken_at_once_is_left(void **state) {
 	(void)state;
-	struct ration r = {.rate = 10000};
-	ration_begin(&r, 0);
-	const double left = ration_left(&r, 0, 50 * (int64_t)MS);
+	struct admission r = {.rate = 10000};
+	admission_begin(&r, 0);
+	const double left = admission_left(&r, 0, 50 * (int64_t)MS);
 	assert_true(left > 100);
-	ration_take(&r, 64, 50 * (int64_t)MS);
-	assert_true(ration_left(&r, 0, 50 * (int64_t)MS) == left - 64);
+	admission_take(&r, 64, 50 * (int64_t)MS);
+	assert_true(admission_left(&r, 0, 50 * (int64_t)MS) == left - 64);
 }
 
 static void a_ration_begins_with_what_was_taken_before(void **state) {
 	(void)state;
-	struct ration r = {0};
-	for (int64_t ms = 10; ms <= 15000; ms += 10) ration_take(&r, 1, ms * MS);
-	ration_begin(&r, 15000 * (int64_t)MS);
-	assert_true(ration_left(&r, 0, 15000 * (int64_t)MS) == 0);
-	const double left = ration_left(&r, 0, 15100 * (int64_t)MS);
+	struct admission r = {0};
+	for (int64_t ms = 10; ms <= 15000; ms += 10) admission_take(&r, 1, ms * MS);
+	admission_begin(&r, 15000 * (int64_t)MS);
+	assert_true(admission_left(&r, 0, 15000 * (int64_t)MS) == 0);
+	const double left = admission_left(&r, 0, 15100 * (int64_t)MS);
 	assert_true(left > 9 && left < 11);
 }
 
 static void enough_is_what_came_or_is_soon_allowed(void **state) {
 	(void)state;
-	const struct ration few = {.allowed = 10}, some = {.allowed = 500}, many = {.allowed = 10000};
-	assert_true(ration_enough(&few, 100, 1000) == 1);
-	assert_true(ration_enough(&some, 100, 0) == 0.5 * RATION_WAIT_MS);
-	assert_true(ration_enough(&some, 100, 1000) == 1.0 * RATION_WAIT_MS);
-	assert_true(ration_enough(&some, 100, 100000) == 0.5 * RATION_PAUSE_MS);
-	assert_true(ration_enough(&many, 0, 10000) == 1);
-	assert_true(ration_enough(&many, 7, 10000) == 7);
-	assert_true(ration_enough(&many, 100, 10000) == 10.0 * RATION_WAIT_MS);
+	const struct admission few = {.allowed = 10}, some = {.allowed = 500}, many = {.allowed = 10000};
+	assert_true(admission_enough(&few, 100, 1000) == 1);
+	assert_true(admission_enough(&some, 100, 0) == 0.5 * ADMISSION_WAIT_MS);
+	assert_true(admission_enough(&some, 100, 1000) == 1.0 * ADMISSION_WAIT_MS);
+	assert_true(admission_enough(&some, 100, 100000) == 0.5 * ADMISSION_PAUSE_MS);
+	assert_true(admission_enough(&many, 0, 10000) == 1);
+	assert_true(admission_enough(&many, 7, 10000) == 7);
+	assert_true(admission_enough(&many, 100, 10000) == 10.0 * ADMISSION_WAIT_MS);
 }
 
 static void a_ration_is_too_small_if_nobody_waits_for_long(void **state) {
 	(void)state;
-	struct ration r = {.rate = 10};
-	ration_begin(&r, 0);
-	for (int64_t ms = 0; ms < RATION_IDLE_S * 1000; ms++) {
-		assert_false(ration_idle(&r));
+	struct admission r = {.rate = 10};
+	admission_begin(&r, 0);
+	for (int64_t ms = 0; ms < ADMISSION_IDLE_S * 1000; ms++) {
+		assert_false(admission_idle(&r));
 		(void)take_all(&r, 1, ms * MS);
 	}
-	(void)ration_left(&r, 1, RATION_IDLE_S * 1000 * (int64_t)MS);
-	assert_true(ration_idle(&r));
-	(void)ration_left(&r, 0, (RATION_IDLE_S * 1000 + 1) * (int64_t)MS);
-	assert_false(ration_idle(&r));
+	(void)admission_left(&r, 1, ADMISSION_IDLE_S * 1000 * (int64_t)MS);
+	assert_true(admission_idle(&r));
+	(void)admission_left(&r, 0, (ADMISSION_IDLE_S * 1000 + 1) * (int64_t)MS);
+	assert_false(admission_idle(&r));
 }
 
 static void a_pace_is_of_the_last_seconds(void **state) {
@@ -116,10 +116,10 @@ static void a_pace_is_of_the_last_seconds(void **state) {
 /* Even if the rate has been a thousand times higher until now. */
 static void there_is_soon_enough_for_the_least(void **state) {
 	(void)state;
-	struct ration r = {.rate = 30000};
+	struct admission r = {.rate = 30000};
 	int64_t ms = 0;
-	ration_begin(&r, 0);
-	while (ration_left(&r, -4, ms * MS) < ration_enough(&r, 1000, 0)) ms++;
+	admission_begin(&r, 0);
+	while (admission_left(&r, -4, ms * MS) < admission_enough(&r, 1000, 0)) ms++;
 	assert_in_range(ms, 90, 110);
 }
 
@@ -130,15 +130,15 @@ static double simulate(double cost_s, double *waits_s) {
 	enum { SECONDS = 40, STEPS = 1000 };
 	static unsigned came[SECONDS * STEPS];
 	struct waits w = {0};
-	struct ration r = {.rate = 200};
+	struct admission r = {.rate = 200};
 	double to_do_s = 0, worked_s = 0;
-	ration_begin(&r, 0);
+	admission_begin(&r, 0);
 	*waits_s = 0;
 	for (int i = 0; i < SECONDS * STEPS; i++) {
 		const int64_t now_ns = (int64_t)i * MS;
 		waits_note(&w, now_ns, lround(to_do_s * 1e3 / 10)); /* a page is ten requests, one after the other */
-		const double left = ration_left(&r, waits_left(&w, now_ns), now_ns);
-		came[i] = left < ration_enough(&r, 1000, 20 / cost_s) ? 0 : take_all(&r, waits_left(&w, now_ns), now_ns);
+		const double left = admission_left(&r, waits_left(&w, now_ns), now_ns);
+		came[i] = left < admission_enough(&r, 1000, 20 / cost_s) ? 0 : take_all(&r, waits_left(&w, now_ns), now_ns);
 		to_do_s += cost_s / 2 * (came[i] + (i < STEPS ? 0 : came[i - STEPS]));
 		const double works_s = fmin(to_do_s, 0.001);
 		to_do_s -= works_s;

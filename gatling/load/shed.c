@@ -1,6 +1,6 @@
 /* shed.c - see shed.h. A walk over all connections finds candidates. The SHED_CANDIDATES with the highest ranks are
  * kept for the next calls, and each is tested again before it is closed. */
-#include "gatling/conn/shed.h"
+#include "gatling/load/shed.h"
 
 #include <inttypes.h>
 #include <stdio.h>

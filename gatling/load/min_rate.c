@@ -1,5 +1,5 @@
 /* min_rate.c - see min_rate.h. */
-#include "gatling/conn/min_rate.h"
+#include "gatling/load/min_rate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* fair.c - see fair.h. */
-#include "gatling/conn/fair.h"
+#include "gatling/load/fair.h"
 
 #include <string.h>
 

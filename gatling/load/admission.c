@@ -1,12 +1,12 @@
-/* ration.c - see ration.h. */
-#include "gatling/ration.h"
+/* admission.c - see admission.h. */
+#include "gatling/load/admission.h"
 
 static const double WAITS_NS = 50e6;      /* over which waits are averaged */
 static const double FORGOTTEN_NS = 200e6; /* after which, without another wait, the mean is 0 */
 /* RATE_S: seconds over which the rate is averaged. The gains: with larger ones the rate oscillates, since clients that
  * were accepted together come again together. RATE_LEAST: connections accepted in a second, however long requests wait.
  * CREDIT_S: connections that were allowed but did not come are credited for so many seconds, so that a burst within the
- * ration is served. */
+ * credit is served. */
 static const double RATE_S = 2, GAIN = 0.5, GAIN_LONG = 1.5, RATE_LEAST = 10, CREDIT_S = 1;
 static const double LEFT_LEAST = -4;
 /* A longer wait counts as this, so that no single wait decides the mean. */
@@ -27,7 +27,7 @@ double waits_mean(const struct waits *w, int64_t now_ns) {
 }
 
 double waits_left(const struct waits *w, int64_t now_ns) {
-	return at_least(LEFT_LEAST, 1 - waits_mean(w, now_ns) / RATION_WAIT_MS);
+	return at_least(LEFT_LEAST, 1 - waits_mean(w, now_ns) / ADMISSION_WAIT_MS);
 }
 
 /* Returns the rate, a mean of the last RATE_S, after passed_s without events. */
@@ -39,38 +39,38 @@ void pace_note(struct pace *p, unsigned count, int64_t now_ns) {
 }
 
 /* Brings the rate up to date. Returns the seconds since it last was. */
-static double pass_time(struct ration *r, int64_t now_ns) {
+static double pass_time(struct admission *r, int64_t now_ns) {
 	const double passed_s = (double)(now_ns - r->at_ns) / 1e9;
 	r->at_ns = now_ns;
 	r->rate = faded(r->rate, passed_s);
 	return passed_s;
 }
 
-void ration_take(struct ration *r, unsigned count, int64_t now_ns) {
+void admission_take(struct admission *r, unsigned count, int64_t now_ns) {
 	(void)pass_time(r, now_ns);
 	r->rate += count / RATE_S;
 	r->credit -= count;
 }
 
-void ration_begin(struct ration *r, int64_t now_ns) {
+void admission_begin(struct admission *r, int64_t now_ns) {
 	r->credit = 0;
 	r->waited_ns = now_ns;
 }
 
 /* Returns for how many seconds requests have hardly waited. */
-static double idle_s(const struct ration *r) { return (double)(r->at_ns - r->waited_ns) / 1e9; }
+static double idle_s(const struct admission *r) { return (double)(r->at_ns - r->waited_ns) / 1e9; }
 
-bool ration_idle(const struct ration *r) { return idle_s(r) >= RATION_IDLE_S; }
+bool admission_idle(const struct admission *r) { return idle_s(r) >= ADMISSION_IDLE_S; }
 
 /* Returns by what fraction the allowed rate exceeds the actual one; negative: falls below it. The fraction grows with
  * the time for which requests have hardly waited. */
-static double more(const struct ration *r, double left) {
+static double more(const struct admission *r, double left) {
 	return left * (left < 0 ? GAIN_LONG : GAIN * (1 + idle_s(r)));
 }
 
-double ration_left(struct ration *r, double left, int64_t now_ns) {
+double admission_left(struct admission *r, double left, int64_t now_ns) {
 	const double passed_s = pass_time(r, now_ns);
-	if (left < RATION_IDLE_PART) r->waited_ns = now_ns;
+	if (left < ADMISSION_IDLE_PART) r->waited_ns = now_ns;
 	const double rate = at_least(RATE_LEAST, r->rate);
 	r->allowed = at_least(RATE_LEAST, rate * (1 + more(r, left)));
 	r->credit += r->allowed * passed_s;
@@ -79,9 +79,9 @@ double ration_left(struct ration *r, double left, int64_t now_ns) {
 	return r->credit;
 }
 
-double ration_enough(const struct ration *r, unsigned came, double requests) {
-	const double soon = r->allowed * RATION_WAIT_MS / 1e3, later = r->allowed * RATION_PAUSE_MS / 1e3;
-	const double answered = requests * RATION_WAIT_MS / 1e3;
+double admission_enough(const struct admission *r, unsigned came, double requests) {
+	const double soon = r->allowed * ADMISSION_WAIT_MS / 1e3, later = r->allowed * ADMISSION_PAUSE_MS / 1e3;
+	const double answered = requests * ADMISSION_WAIT_MS / 1e3;
 	const double most = at_least(soon, later < answered ? later : answered);
 	return at_least(1, came < most ? came : most);
 }

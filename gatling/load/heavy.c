@@ -1,5 +1,5 @@
 /* heavy.c - see heavy.h. */
-#include "gatling/conn/heavy.h"
+#include "gatling/load/heavy.h"
 
 #include "gatling/conn/conn.h"
 

@@ -1,11 +1,11 @@
 /* fair.h - finds the addresses that take more than their share of a worker's time. In each turn their connections come
  * after all others, and read less at a time, so that others do not wait for them. The times are sampled, which costs
  * next to nothing. */
-#ifndef GATLING_CONN_FAIR_H
-#define GATLING_CONN_FAIR_H
+#ifndef GATLING_LOAD_FAIR_H
+#define GATLING_LOAD_FAIR_H
 
 #include "gatling/conn/conn.h"
-#include "gatling/conn/heavy.h"
+#include "gatling/load/heavy.h"
 
 enum {
 	/* An address with less than 1/16 of the time hardly ever has to wait for others. One with more than 1/16 + 1/33

@@ -1,8 +1,8 @@
 /* heavy.h - finds the client addresses that have most of something, in little memory: Misra and Gries, "Finding
  * repeated elements" (1982). When there is not enough for all, these are the first to give way. A fixed limit per
  * address would also hit clients that share one (NAT) while there is room. */
-#ifndef GATLING_CONN_HEAVY_H
-#define GATLING_CONN_HEAVY_H
+#ifndef GATLING_LOAD_HEAVY_H
+#define GATLING_LOAD_HEAVY_H
 
 #include "gatling/conn/conn_context.h"
 

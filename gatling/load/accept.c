@@ -1,5 +1,5 @@
 /* accept.c - see accept.h. */
-#include "gatling/accept.h"
+#include "gatling/load/accept.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,10 +12,9 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn.h"
-#include "gatling/conn/fair.h"
 #include "gatling/conn/refuse.h"
-#include "gatling/conn/shed.h"
-#include "gatling/keeper/sockets.h"
+#include "gatling/load/fair.h"
+#include "gatling/load/shed.h"
 
 /* Leaves a listener alone until a time. */
 static void pause_one(const struct acceptor *w, int fd, int64_t until_ms) {
@@ -80,8 +79,7 @@ static void begin_overload(const struct acceptor *w, struct listener *l) {
 	if (atomic_fetch_add(&overloaded, 1) == 0) atomic_store(&overload_since_ms, now_ms);
 	l->overload_until_ms = now_ms + ACCEPT_OVERLOAD_MS;
 	l->came = 0;
-	gate_count(l->gate);
-	ration_begin(&l->ration, io_now_ns(w->context->loop));
+	admission_begin(&l->admission, io_now_ns(w->context->loop));
 }
 
 static void end_overload(const struct acceptor *w, struct listener *l) {
@@ -91,14 +89,14 @@ static void end_overload(const struct acceptor *w, struct listener *l) {
 	atomic_store(&refused_untold, 0);
 	const int64_t lasted_ms = io_now(w->context->loop) - atomic_load(&overload_since_ms);
 	if (refused)
-		notice_line(LEVEL_NOTICE, "overload is over after %d s: refused about %u new connections",
+		notice_line(LEVEL_NOTICE, "overload is over after %d s: refused at least %u new connections",
 					(int)(lasted_ms / 1000), refused);
 }
 
 /* Returns whether the overload is over: no connection was refused for ACCEPT_OVERLOAD_MS, or there was too little to do
  * (which is not known where TLS handshakes are the work). */
 static bool is_over(const struct acceptor *w, const struct listener *l) {
-	return io_now(w->context->loop) >= l->overload_until_ms || (!l->secure && ration_idle(&l->ration));
+	return io_now(w->context->loop) >= l->overload_until_ms || (!l->secure && admission_idle(&l->admission));
 }
 
 /* Ends the overload of listeners for which it is over, if they listen, and notes when the next one may end. Returns
@@ -165,7 +163,7 @@ static void report_refused(const struct acceptor *w, struct listener *l, unsigne
 	atomic_fetch_add(&refused_untold, refused);
 	atomic_fetch_add(&refused_in_all, refused);
 	if (notice_due(&next))
-		notice_line(LEVEL_WARNING, "overload: refused about %u new connections, as more come than can be served",
+		notice_line(LEVEL_WARNING, "overload: refused at least %u new connections, as more come than can be served",
 					atomic_exchange(&refused_untold, 0));
 }
 
@@ -208,39 +206,35 @@ void accept_note_wait(struct acceptor *w, const struct conn *c, int fd) {
 	if (conn_idle(c)) sample(w, fd, conn_since(c));
 }
 
-/* Returns how many connections the ration allows now. */
-static double ration_of(const struct acceptor *w, struct listener *l) {
+/* Returns how many connections are admitted now. */
+static double admitted_of(const struct acceptor *w, struct listener *l) {
 	const int64_t now_ns = io_now_ns(w->context->loop);
-	return ration_left(&l->ration, waits_left(&w->waits, now_ns), now_ns);
+	return admission_left(&l->admission, waits_left(&w->waits, now_ns), now_ns);
 }
 
 /* Notes that a listener no longer listens. */
-static void note_end(struct listener *l, enum listening now, int64_t now_ns) {
+static void note_end(struct listener *l, enum listening now) {
 	if (l->listening != LISTENS) return;
 	l->listening = (uint8_t)now;
 	l->again_ms = 0;
-	if (l->keeper != -1) gate_shut(l->gate, l->came, now_ns);
 }
 
 /* Stops listening: the kernel resets the connections that wait, and refuses new ones, which costs far less. */
 static void shut(struct listener *l, unsigned queued) {
-	const int64_t now_ns = io_read_clock(); /* resetting many takes long */
 	l->came += queued;
-	note_end(l, platform_stop_listening(l->again, LISTEN_BACKLOG) == 0 ? SHUT : DEAF, now_ns);
+	note_end(l, platform_stop_listening(l->again, LISTEN_BACKLOG) == 0 ? SHUT : DEAF);
 }
 
 /* Returns whether a listener that does not listen may listen again. */
 static bool may_listen(const struct acceptor *w, struct listener *l) {
 	if (l->listening == DEAF) return io_now(w->context->loop) >= l->again_ms;
 	/* a handshake costs more than a request */
-	const double left = ration_of(w, l), requests = l->secure ? 0 : w->pace.per_s;
-	return is_over(w, l) || (!waits_for_handshakes(w, l) && left >= ration_enough(&l->ration, l->came, requests));
+	const double left = admitted_of(w, l), requests = l->secure ? 0 : w->pace.per_s;
+	return is_over(w, l) || (!waits_for_handshakes(w, l) && left >= admission_enough(&l->admission, l->came, requests));
 }
 
-/* Listens again. If another process that shares the socket already listens, no connection was refused. */
 static void listen_again(const struct acceptor *w, struct listener *l) {
 	static notice_time next;
-	const bool listens = socket_listens(l->fd);
 	if (listen(l->again, LISTEN_BACKLOG) == -1) {
 		l->listening = DEAF;
 		l->again_ms = io_now(w->context->loop) + ACCEPT_PAUSE_MS;
@@ -249,8 +243,6 @@ static void listen_again(const struct acceptor *w, struct listener *l) {
 			notice_line(LEVEL_ERROR, "cannot listen on port %u any more: %s; trying again", l->port, strerror(errno));
 		return;
 	}
-	const unsigned refused = l->keeper != -1 ? gate_open(l->gate, io_read_clock()) : 0;
-	if (!listens && has_overload(w, l)) report_refused(w, l, refused);
 	l->listening = LISTENS;
 	l->came = 0;
 }
@@ -298,7 +290,7 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 		/* EINVAL: another process that shares the socket, and has ended or hands over, has shut it */
 		const bool deaf = errno == EINVAL && l->port;
 		a->error = errno == ECONNRESET || deaf ? EAGAIN : errno;
-		if (deaf) note_end(l, DEAF, io_read_clock());
+		if (deaf) note_end(l, DEAF);
 		return;
 	}
 	struct peer peer = peer_of((struct sockaddr *)&address);
@@ -354,7 +346,7 @@ static void close_waiting(const struct acceptor *w, const struct listener *l, st
 /* Returns how many connections may be accepted in this turn. */
 static int batch_limit(struct acceptor *w, struct listener *l, bool overload) {
 	if (w->last) return ACCEPT_BATCH;
-	const double left = overload ? ration_of(w, l) : ACCEPT_BATCH;
+	const double left = overload ? admitted_of(w, l) : ACCEPT_BATCH;
 	if (!overload) adapt_batch(w, l);
 	if (waits_for_handshakes(w, l)) return 0;
 	if (!overload) return l->batch;
@@ -364,18 +356,18 @@ static int batch_limit(struct acceptor *w, struct listener *l, bool overload) {
 /* Returns whether the connections that wait are too many, so that they are refused. A few may wait while requests
  * hardly wait, and where other processes share the queue, which may accept them. */
 static bool too_many_wait(const struct acceptor *w, const struct listener *l, int64_t queued) {
-	if (l->keeper != -1 && waits_left(&w->waits, io_now_ns(w->context->loop)) <= RATION_IDLE_PART) return queued > 0;
+	if (l->holder != -1 && waits_left(&w->waits, io_now_ns(w->context->loop)) <= ADMISSION_IDLE_PART) return queued > 0;
 	return queued > ACCEPT_WAITING_MOST;
 }
 
-/* Under overload, refuses the connections that wait when the ration is used up. If the queue were left to fill, the
+/* Under overload, refuses the connections that wait when no more are admitted. If the queue were left to fill, the
  * kernel would drop new connections, and their clients would try again a second later. Answers would cost too much. */
 static void refuse_rest(struct acceptor *w, struct listener *l, struct accepted *a) {
 	l->came += (unsigned)a->count + a->refused;
-	if (a->error || (l->ration.credit >= 1 && !waits_for_handshakes(w, l))) return;
+	if (a->error || (l->admission.credit >= 1 && !waits_for_handshakes(w, l))) return;
 	const int64_t queued = platform_queue(l->fd, NULL);
 	if (!too_many_wait(w, l, queued)) return;
-	if (l->keeper == -1) {
+	if (l->holder == -1) {
 		close_waiting(w, l, a);
 	} else {
 		a->late = (unsigned)queued;
@@ -396,7 +388,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	while (a.count < most && a.refused < ACCEPT_REFUSED_MAX && w->context->connections < w->context->connections_max &&
 		   !a.error)
 		take(w, l, &a);
-	ration_take(&l->ration, (unsigned)a.count, io_now_ns(w->context->loop));
+	admission_take(&l->admission, (unsigned)a.count, io_now_ns(w->context->loop));
 	if (overload) refuse_rest(w, l, &a);
 	if (a.late) report_refused(w, l, a.late);
 	l->queued_ms = a.error ? 0 : io_now(w->context->loop);
@@ -437,10 +429,10 @@ void accept_stop(struct acceptor *w) {
 	for (unsigned i = 0; i < w->listeners; i++) {
 		struct listener *l = &w->listener[i];
 		if (l->overload_until_ms) end_overload(w, l);
-		note_end(l, SHUT, io_read_clock());
+		note_end(l, SHUT);
 		if (l->again != l->fd) close(l->again);
 		io_close(w->context->loop, l->fd);
-		if (l->keeper != -1) close(l->keeper);
+		if (l->holder != -1) close(l->holder);
 	}
 	w->listeners = w->readies = 0;
 }

@@ -1,11 +1,11 @@
 /* shed.h - decides which connections are closed when a worker runs out of connections or memory. */
-#ifndef GATLING_CONN_SHED_H
-#define GATLING_CONN_SHED_H
+#ifndef GATLING_LOAD_SHED_H
+#define GATLING_LOAD_SHED_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gatling/conn/heavy.h"
+#include "gatling/load/heavy.h"
 
 enum {
 	SHED_FROM = 90,        /* per cent of its connections at which a worker begins to close some */

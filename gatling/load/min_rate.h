@@ -1,7 +1,7 @@
 /* min_rate.h - closes clients that take a response, or send a body, more slowly than --limit min-rate, while most of
  * the connections, or of the files that may be open, are in use. */
-#ifndef GATLING_CONN_MIN_RATE_H
-#define GATLING_CONN_MIN_RATE_H
+#ifndef GATLING_LOAD_MIN_RATE_H
+#define GATLING_LOAD_MIN_RATE_H
 
 enum {
 	MIN_RATE = 500,             /* bytes per second; the default of --limit min-rate */

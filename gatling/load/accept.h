@@ -1,20 +1,18 @@
 /* accept.h - how a worker accepts connections. In each turn it accepts only as many as leave time for the connections
- * that it has, and under overload only a ration (ration.h), so that what it accepts is answered soon. */
-#ifndef GATLING_ACCEPT_H
-#define GATLING_ACCEPT_H
+ * that it has, and under overload only as many as admission.h says, so that what it accepts is answered soon. */
+#ifndef GATLING_LOAD_ACCEPT_H
+#define GATLING_LOAD_ACCEPT_H
 
 #include <limits.h>
 #include <unistd.h>
 
 #include "gatling/conn/conn.h"
-#include "gatling/gate.h"
-#include "gatling/options/options.h"
-#include "gatling/ration.h"
+#include "gatling/load/admission.h"
 
 enum {
 	/* The kernel lowers it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
 	LISTEN_BACKLOG = INT_MAX,
-	LISTENERS_MAX = 4 * 2 * ADDRESSES_MAX, /* two for each address, one of them for TLS, and surplus ones (listen.c) */
+	LISTENERS_MAX = 512,
 	UNSENT_SHARE = 16, /* unsent bytes of all connections may take 1/16 of the kernel's memory for TCP */
 	/* Connections that are accepted from a listener in one turn. They are fewer while the turn of the other connections
 	 * takes longer than ACCEPT_TURN_MS (but one for each such time), or while requests wait longer than ACCEPT_WAIT_MS,
@@ -32,18 +30,18 @@ enum {
 	ACCEPT_INTERVAL_MS = 300,
 	ACCEPT_QUEUE_LONG = 512,
 	ACCEPT_WAIT_LONG_MS = 20,
-	/* It ends this long after the last connection was refused. Until then only a ration is accepted, and the others are
-	 * refused, at the latest when more than ACCEPT_WAITING_MOST wait. */
+	/* It ends this long after the last connection was refused. Until then only as many are accepted as are admitted,
+	 * and the others are refused, at the latest when more than ACCEPT_WAITING_MOST wait. */
 	ACCEPT_OVERLOAD_MS = 5000,
 	ACCEPT_WAITING_MOST = 64,
-	ACCEPT_REST_MS = 1,       /* after the ration is used up, before it is looked at again */
+	ACCEPT_REST_MS = 1,       /* after no more are admitted, before that is looked at again */
 	ACCEPT_REFUSED_MAX = 256, /* connections refused in a turn; */
 	ACCEPT_ANSWERED = 4       /* so many of them get an answer, the others are closed without one */
 };
 
 enum listening {
 	LISTENS,
-	SHUT, /* it does not listen until there is a ration again */
+	SHUT, /* it does not listen until some are admitted again */
 	DEAF  /* it should listen, but does not */
 };
 
@@ -52,7 +50,7 @@ struct listener {
 	int fd;
 	int again; /* for listen(2): the same descriptor, or the one of listen_reserve() */
 	/* A socket that holds the port while this one does not listen; -1: others use it, so it is never shut. */
-	int keeper;
+	int holder;
 	unsigned port;         /* 0 for a unix socket */
 	bool secure;           /* speaks TLS */
 	bool behind;           /* there was no time to read from all connections of the last batch */
@@ -62,16 +60,15 @@ struct listener {
 	int64_t queued_ms;     /* when the last batch was accepted, if it left connections waiting; otherwise 0 */
 	int64_t late_since_ms; /* since when every connection had waited longer than ACCEPT_TARGET_MS; 0: they have not */
 	int64_t overload_until_ms; /* 0: no overload */
-	struct ration ration;
-	unsigned came;     /* connections since overload began, or since it listens again */
-	struct gate *gate; /* of its address */
+	struct admission admission;
+	unsigned came; /* connections since overload began, or since it listens again */
 };
 
 /* Closes the copies that the main thread has of a listener's sockets. */
 static inline void listener_close(const struct listener *l) {
 	close(l->fd);
 	if (l->again != l->fd) close(l->again);
-	if (l->keeper != -1) close(l->keeper);
+	if (l->holder != -1) close(l->holder);
 }
 
 /* The listening sockets of a worker. The main thread sets listener, listeners and tcp_memory, the worker context and
