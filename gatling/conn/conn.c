@@ -324,55 +324,42 @@ void conn_writable(struct conn_context *w, struct conn *c) {
 	else if (sent == IOB_DONE) io_dontwantwrite(w->loop, c->fd);
 }
 
-/* Counts a connection that is past its deadline, except a lingering one, which has had its response, and those that are
- * closed because the worker ends. */
-static void count_timeout(const struct conn *c) {
-	if (c->state == CONN_LINGER || c->context->draining) return;
-	if (conn_idle(c)) count_one(COUNT_CLOSED_KEEPALIVE);
-	else count_one(conn_unfinished(c) ? COUNT_CLOSED_LATE : COUNT_CLOSED_STALLED);
+/* Counts a connection that is past its deadline, except a lingering one, which has had its response, one whose client
+ * is gone, and those that are closed because the worker ends. */
+static void count_timeout(const struct conn *c, enum wait_for what) {
+	if (what == WAIT_LINGER || what == WAIT_UPSTREAM || what == WAIT_TUNNEL || c->context->draining) return;
+	count_one(what == WAIT_REQUEST ? COUNT_CLOSED_KEEPALIVE
+			  : what == WAIT_HEAD  ? COUNT_CLOSED_LATE
+								   : COUNT_CLOSED_STALLED);
+}
+
+/* Returns whether it waits for the rest of a request of HTTP/1.1 that can still be refused. */
+static bool lacks_request(const struct conn *c, enum wait_for what) {
+	if (c->state == CONN_PASS) return what == WAIT_CLIENT_SENDS && !c->exchange->status;
+	return c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 
 void conn_timed_out(struct conn_context *w, struct conn *c) {
-	struct conn_run run = {.drained = c->state == CONN_HTTP2 && http2_end_announced(c->http2)};
-	if (run.drained) {
-		go(w, c, &run);
-	} else if (c->state == CONN_HEAD || c->state == CONN_BODY ||
-			   (c->state == CONN_PASS && conn_relay_lacks_content(c) && !conn_relay_has_answered(c))) {
-		count_timeout(c);
+	const struct wait wait = conn_waits(c);
+	struct conn_run run = {.drained = wait.what == WAIT_DRAIN};
+	if (lacks_request(c, wait.what)) {
+		count_timeout(c, wait.what);
 		c->state = (uint8_t)conn_http1_refuse_late(c, &run);
 		run.progress = true;
 		go(w, c, &run);
-	} else if (c->state == CONN_PASS && c->input_ended && !conn_relay_waits_for_client(c)) {
-		if (conn_is_reset(c)) conn_close(w, c);
-		else conn_set_deadline(c);
-	} else if (conn_give_up_waiting(c)) {
+	} else if (wait.what == WAIT_DRAIN) {
+		go(w, c, &run);
+	} else if (wait.what == WAIT_JOB && conn_give_up_waiting(c)) {
 		run.progress = true;
 		go(w, c, &run);
-	} else if (!conn_extend_deadline(c)) {
-		count_timeout(c);
+	} else if (!conn_extend_deadline(c, wait.what)) {
+		count_timeout(c, wait.what);
 		if (c->state == CONN_HTTP2) conn_http2_send_goaway(c, false);
 		conn_close(w, c);
 	}
 }
 
 /* --- making room, and the end of the worker --- */
-
-bool conn_idle(const struct conn *c) {
-	return c->state == CONN_IDLE || (c->state == CONN_HTTP2 && !c->frames_wait && http2_idle(c->http2));
-}
-
-bool conn_unfinished(const struct conn *c) {
-	if (c->state == CONN_HTTP2) return !c->frames_wait && http2_in_block(c->http2);
-	return c->state <= CONN_HANDSHAKE || c->state == CONN_HEAD;
-}
-
-bool conn_waits_for_client(const struct conn *c) {
-	if (io_reading(c->context->loop, c->fd)) return false;
-	if (c->state == CONN_HTTP2)
-		return !http2_idle(c->http2) && !http2_waiting_since(c->http2) && !http2_waits_only_for_upstreams(c->http2);
-	if (c->state == CONN_PASS) return conn_relay_waits_for_client(c);
-	return c->state == CONN_BODY || c->state == CONN_CONTINUE || c->state == CONN_WRITE;
-}
 
 const struct peer *conn_peer(const struct conn *c) { return c->forwarding ? &peer_unknown : &c->peer; }
 
@@ -396,7 +383,7 @@ bool conn_close_idle(struct conn_context *w, struct conn *c) {
 
 void conn_drain(struct conn_context *w, struct conn *c) {
 	if (c->state == CONN_HTTP2) resume(c); /* announces the end */
-	else if (c->state == CONN_PASS && conn_relay_is_tunnel(c)) conn_set_deadline(c);
-	else if (w->draining == DRAIN_IDLE && conn_idle(c)) (void)conn_close_idle(w, c);
+	else if (c->state == CONN_PASS && c->exchange->tunnel) conn_set_deadline(c);
+	else if (w->draining == DRAIN_IDLE && conn_is_idle(c)) (void)conn_close_idle(w, c);
 	else if (w->draining == DRAIN_IDLE && c->state == CONN_LINGER) conn_timed_out(w, c); /* tests it sooner */
 }

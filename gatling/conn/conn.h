@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "gatling/conn/conn_context.h"
+#include "gatling/exchange/wait.h"
 
 struct conn;
 
@@ -28,19 +29,21 @@ void conn_timed_out(struct conn_context *context, struct conn *conn);
 /* Returns the connection of a descriptor of the loop, or NULL if it belongs to something else. */
 struct conn *conn_of(const struct conn_context *context, int fd);
 
-/* The functions from here on are for making room (shed.c, heavy.c, min_rate.c). */
-
 /* Returns the client to which the connection counts, see conn_owner(). */
 const struct peer *conn_peer(const struct conn *conn);
 
-/* Returns whether content is under way, and the client has to take it or to send it. */
+/* --- conn_waits.c --- */
+
+/* Returns what the connection waits for. */
+struct wait conn_waits(const struct conn *conn);
+
+/* Return whether it waits for a request of which nothing has been read; for the rest of a head or of a handshake; or
+ * for the client to take content that is under way, or to send it. */
+bool conn_is_idle(const struct conn *conn);
+bool conn_is_unfinished(const struct conn *conn);
 bool conn_waits_for_client(const struct conn *conn);
 
-/* Returns whether the connection waits for a request of which nothing has been read. */
-bool conn_idle(const struct conn *conn);
-
-/* Returns whether it waits for the rest of a request head or of a handshake. */
-bool conn_unfinished(const struct conn *conn);
+/* --- conn.c, for making room (shed.c, heavy.c, min_rate.c) --- */
 
 /* Returns whether an idle connection can be closed without loss. With HTTP/2 the client must have acknowledged
  * everything; with HTTP/1.1 close(2) loses nothing that was sent. */

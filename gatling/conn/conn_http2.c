@@ -87,7 +87,7 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 /* Returns whether nothing more can ever be sent, after everything that could be sent has been: the windows are closed,
  * and the client, which has ended its side, cannot open them. */
 static bool is_stuck(const struct conn *c) {
-	if (http2_waiting_since(c->http2) || http2_awaits_upstream(c->http2)) return false;
+	if (http2_waits(c->http2).what == WAIT_JOB || http2_awaits_upstream(c->http2)) return false;
 	return c->input_ended && !io_reading(c->context->loop, c->fd);
 }
 

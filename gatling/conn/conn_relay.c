@@ -49,13 +49,7 @@ size_t conn_exchange_memory(const struct conn *c) {
 /* After the content of its request, the client may send another request, end its side, or go away. */
 bool conn_relay_wants_input(const struct conn *c) { return !c->input && !c->input_ended; }
 
-bool conn_relay_is_tunnel(const struct conn *c) { return c->exchange->tunnel; }
-
-bool conn_relay_has_request(const struct conn *c) {
-	return !body_pending(&relay_of(c)->body) && !conn_relay_is_tunnel(c);
-}
-
-bool conn_relay_has_answered(const struct conn *c) { return c->exchange->status; }
+bool conn_relay_has_request(const struct conn *c) { return !body_pending(&relay_of(c)->body) && !c->exchange->tunnel; }
 
 /* Returns how many bytes of content can be passed on; 0: too few to be worth a call. */
 static size_t room(const struct conn *c) {
@@ -63,12 +57,12 @@ static size_t room(const struct conn *c) {
 	return room >= LEAST_ROOM ? room : 0;
 }
 
-bool conn_relay_lacks_content(const struct conn *c) {
+enum wait_for conn_relay_waits(const struct conn *c) {
 	const struct conn_relay *p = relay_of(c);
-	return !p->sending && body_pending(&p->body) && room(c) && !exchange_waits_for_100(c->exchange);
+	if (p->sending) return WAIT_CLIENT_TAKES;
+	if (body_pending(&p->body) && room(c) && !exchange_waits_for_100(c->exchange)) return WAIT_CLIENT_SENDS;
+	return c->exchange->tunnel ? WAIT_TUNNEL : WAIT_UPSTREAM;
 }
-
-bool conn_relay_waits_for_client(const struct conn *c) { return relay_of(c)->sending || conn_relay_lacks_content(c); }
 
 /* --- the content of the request --- */
 
@@ -245,12 +239,12 @@ static enum exchange_relayed move(struct conn *c, struct conn_run *run, bool *ma
 enum exchange_relayed conn_relay(struct conn *c, struct conn_run *run, bool *malformed) {
 	const struct linger none = {.l_onoff = 1};
 	enum exchange_relayed result = move(c, run, malformed);
-	const bool waits = result == RELAY_WAITS && conn_relay_waits_for_client(c);
-	*malformed &= !conn_relay_has_answered(c);
+	const bool waits = result == RELAY_WAITS && conn_relay_waits(c) <= WAIT_CLIENT_TAKES;
+	*malformed &= !c->exchange->status;
 	run->progress |= waits != relay_of(c)->waited; /* it has another deadline now */
 	relay_of(c)->waited = waits;
 	/* HTTP/1.0: the part that has come must not look like the whole */
-	if (result == RELAY_BROKEN && conn_relay_has_answered(c) && c->exchange->request->minor == 0)
+	if (result == RELAY_BROKEN && c->exchange->status && c->exchange->request->minor == 0)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 	return result;
 }

@@ -7,6 +7,7 @@
 #include "gatling/client/proxy_header.h"
 #include "gatling/conn/conn_context.h"
 #include "gatling/exchange/exchange.h"
+#include "gatling/exchange/wait.h"
 #include "gatling/http/body.h"
 
 enum {
@@ -150,25 +151,24 @@ enum conn_state conn_end(struct conn *conn, bool linger);
 /* Sets the deadline of the connection's state. */
 void conn_set_deadline(struct conn *conn);
 
-/* Called when the deadline has passed. Ends the waits of requests that have waited for a job for timeout_s. Returns
- * whether there are any; they can then be answered without the job. */
+/* WAIT_JOB: called when the deadline has passed. Ends the waits of requests that have waited for a job for timeout_s.
+ * Returns whether there are any; they can then be answered without the job. */
 bool conn_give_up_waiting(struct conn *conn);
 
-/* Called when the deadline has passed. Sets a new one and returns true if output waits and the client has acknowledged
- * bytes since the last deadline (or this is the first one), or if the server itself makes the client wait. */
-bool conn_extend_deadline(struct conn *conn);
+/* Called when the deadline has passed. Sets a new one and returns true if the client has acknowledged bytes that it has
+ * to take since the last deadline (or this is the first one), or if it is not the client that the connection waits
+ * for. */
+bool conn_extend_deadline(struct conn *conn, enum wait_for what);
 
 /* --- conn_relay.c, for the others --- */
 
 size_t conn_exchange_memory(const struct conn *conn);
 
-/* CONN_PASS: */
+/* CONN_PASS: what it waits for; whether it reads; and whether all of the request has come, so that the client may end
+ * its side. */
+enum wait_for conn_relay_waits(const struct conn *conn);
 bool conn_relay_wants_input(const struct conn *conn);
-bool conn_relay_waits_for_client(const struct conn *conn);
-bool conn_relay_lacks_content(const struct conn *conn); /* it waits for the request's, and has room */
-bool conn_relay_has_request(const struct conn *conn);   /* all of it: the client may end its side */
-bool conn_relay_has_answered(const struct conn *conn);
-bool conn_relay_is_tunnel(const struct conn *conn);
+bool conn_relay_has_request(const struct conn *conn);
 
 /* --- conn_http1.c: the functions of the states; they return the next state, or the same one if it has to wait --- */
 

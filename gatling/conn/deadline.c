@@ -1,7 +1,7 @@
-/* deadline.c - see conn_state.h: how long each state may last. The deadline is set when the state changes, and again
- * when output makes progress, so that bytes that trickle in do not move it. An HTTP/2 request that waits for a job has
- * its own time limit, whatever the other streams do. */
+/* deadline.c - see conn_state.h: how long a connection may wait, by what it waits for. The deadline is set when the
+ * state changes, and again when output makes progress, so that bytes that trickle in do not move it. */
 #include "gatling/base/platform.h"
+#include "gatling/conn/conn.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
 
@@ -9,48 +9,28 @@
 
 static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : NEVER_MS; }
 
-/* While a session reads a header block or has no stream, its deadline is that of HTTP/1.1. Otherwise a new one is set
- * with each complete request and with output. */
-static int64_t http2_timeout_ms(const struct conn *c) {
-	const struct conn_options *o = c->context->options;
-	if (http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
-	if (!c->frames_wait && http2_in_block(c->http2)) return milliseconds(o->head_timeout_s);
-	if (!c->frames_wait && http2_idle(c->http2)) return milliseconds(o->keepalive_timeout_s);
-	int64_t since_ns = c->frames_wait ? 0 : http2_waiting_since(c->http2);
-	int64_t waited_ms = since_ns ? (io_now_ns(c->context->loop) - since_ns) / 1000000 : 0;
-	if (!c->frames_wait && !since_ns && http2_waits_only_for_upstreams(c->http2))
-		return c->context->draining && http2_has_tunnels(c->http2) ? CONN_TUNNEL_LAST_MS : NEVER_MS;
-
-	return milliseconds(o->timeout_s) - waited_ms;
-}
-
 static int64_t linger_ms(const struct conn *c) {
 	return c->context->draining == DRAIN_IDLE ? CONN_LINGER_LAST_MS : CONN_LINGER_MS;
 }
 
-static int64_t pass_timeout_ms(const struct conn *c) {
-	if (conn_relay_waits_for_client(c)) return milliseconds(c->context->options->timeout_s);
-	if (c->input_ended) return CONN_GONE_MS;
-	return c->context->draining && conn_relay_is_tunnel(c) ? CONN_TUNNEL_LAST_MS : NEVER_MS;
-}
-
+/* The deadline of a request that waits for a job is its own, whatever other streams do. */
 static int64_t timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
-	switch ((enum conn_state)c->state) {
-	case CONN_PROXY:
-	case CONN_HANDSHAKE:
-	case CONN_HEAD: return milliseconds(o->head_timeout_s);
-	case CONN_IDLE: return milliseconds(o->keepalive_timeout_s);
-	case CONN_CONTINUE:
-	case CONN_BODY:
-	case CONN_JOB:
-	case CONN_WRITE: return milliseconds(o->timeout_s);
-	case CONN_PASS: return pass_timeout_ms(c);
-	case CONN_HTTP2: return http2_timeout_ms(c);
-	case CONN_LINGER: return linger_ms(c);
-	case CONN_CLOSED: break;
+	const struct wait wait = conn_waits(c);
+	switch (wait.what) {
+	case WAIT_REQUEST: return milliseconds(o->keepalive_timeout_s);
+	case WAIT_HEAD: return milliseconds(o->head_timeout_s);
+	case WAIT_CLIENT_SENDS:
+	case WAIT_CLIENT_TAKES: return milliseconds(o->timeout_s);
+	case WAIT_JOB: return milliseconds(o->timeout_s) - (io_now_ns(c->context->loop) - wait.since_ns) / 1000000;
+	case WAIT_TUNNEL:
+	case WAIT_UPSTREAM:
+		if (c->input_ended && c->state == CONN_PASS) return CONN_GONE_MS;
+		return wait.what == WAIT_TUNNEL && c->context->draining ? CONN_TUNNEL_LAST_MS : NEVER_MS;
+	case WAIT_DRAIN: return HTTP2_DRAIN_MS;
+	case WAIT_LINGER: break;
 	}
-	return NEVER_MS;
+	return linger_ms(c);
 }
 
 static void set_timer(struct conn *c) {
@@ -88,22 +68,22 @@ bool conn_give_up_waiting(struct conn *c) {
 	return c->state == CONN_JOB;
 }
 
-/* Returns whether requests wait for upstreams. Silent tunnels do not count while the worker ends. */
-static bool has_passes(const struct conn *c) {
-	return http2_waits_only_for_upstreams(c->http2) && !(c->context->draining && http2_has_tunnels(c->http2));
-}
+/* Returns whether the client that waits for an upstream has gone since it ended its side. */
+static bool is_gone(const struct conn *c) { return c->state == CONN_PASS && c->input_ended && conn_is_reset(c); }
 
-static bool waits_for_socket(const struct conn *c) {
-	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_PASS && c->outgoing);
-}
-
-bool conn_extend_deadline(struct conn *c) {
+bool conn_extend_deadline(struct conn *c, enum wait_for what) {
 	bool acknowledged = has_acknowledged(c), extended = false;
-	if (c->state == CONN_LINGER) extended = still_lingers(c, acknowledged);
-	else if (waits_for_socket(c) || (c->state == CONN_HTTP2 && c->frames_wait))
-		extended = acknowledged || io_reading(c->context->loop, c->fd);
-	else if (c->state == CONN_HTTP2)
-		extended = (acknowledged && c->unacknowledged > 0) || http2_waiting_since(c->http2) || has_passes(c);
+	switch (what) {
+	case WAIT_LINGER: extended = still_lingers(c, acknowledged); break;
+	case WAIT_CLIENT_TAKES: extended = acknowledged || io_reading(c->context->loop, c->fd); break;
+	case WAIT_UPSTREAM: extended = !is_gone(c); break;
+	case WAIT_TUNNEL: extended = !c->context->draining && !is_gone(c); break;
+	case WAIT_JOB: extended = true; break;
+	case WAIT_REQUEST:
+	case WAIT_HEAD:
+	case WAIT_CLIENT_SENDS:
+	case WAIT_DRAIN: extended = c->http2 && acknowledged && c->unacknowledged > 0; break;
+	}
 	if (extended) set_timer(c);
 	return extended;
 }

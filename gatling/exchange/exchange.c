@@ -56,6 +56,7 @@ static void upstream_ready(void *exchange) {
 
 static void wait_for(struct exchange *x, struct job *job) {
 	x->waiter.resume = resume;
+	x->waits_since_ns = batch_pool_now_ns(x->context->batches);
 	x->fetched[x->waits++] = job->fetches;
 	job_wait(job, &x->waiter);
 }

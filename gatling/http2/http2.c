@@ -43,10 +43,10 @@ void http2_free(struct http2 *h) {
 	free(h);
 }
 
-bool http2_idle(const struct http2 *h) { return !h->open && !h->block_stream; }
-bool http2_ended(const struct http2 *h) { return h->failed || ((h->draining || h->leaving) && http2_idle(h)); }
+bool http2_ended(const struct http2 *h) {
+	return h->failed || ((h->draining || h->leaving) && !h->open && !h->block_stream);
+}
 
-bool http2_has_tunnels(const struct http2 *h) { return h->tunnels; }
 bool http2_in_block(const struct http2 *h) { return h->block_stream; }
 
 bool http2_progress(struct http2 *h) {

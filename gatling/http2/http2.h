@@ -45,9 +45,7 @@ void http2_input_ended(struct http2 *http2);
 /* Returns whether a header block has begun and not ended. */
 bool http2_in_block(const struct http2 *http2);
 
-bool http2_has_tunnels(const struct http2 *http2); /* there are WebSockets */
-bool http2_idle(const struct http2 *http2);        /* no stream is open, and no header block has begun */
-bool http2_ended(const struct http2 *http2);       /* the connection is to be closed when everything has been sent */
+bool http2_ended(const struct http2 *http2); /* the connection is to be closed when everything has been sent */
 
 /* Returns whether a request has come, content has been passed on, or part of a response has been framed, since the last
  * call. */
@@ -76,18 +74,14 @@ void http2_go_on(struct http2 *http2);
 /* Returns whether a stream has something to send and the client's windows have room for it. */
 bool http2_sendable(const struct http2 *http2);
 
-/* Returns whether requests are being passed on, and no stream waits for the client. Waits for upstreams have their own
- * limits (passage.h). */
-bool http2_waits_only_for_upstreams(const struct http2 *http2);
+/* Returns what the session waits for, with nothing to send: WAIT_JOB if any stream waits for a job, WAIT_UPSTREAM or
+ * WAIT_TUNNEL if none waits for the client. */
+struct wait http2_waits(const struct http2 *http2);
 
 /* Returns whether any stream waits for an upstream. */
 bool http2_awaits_upstream(const struct http2 *http2);
 
 /* --- stream_answer.c --- */
-
-/* Returns when the request that has waited longest for a job began to wait, in nanoseconds of the loop's clock, or 0 if
- * none waits. */
-int64_t http2_waiting_since(const struct http2 *http2);
 
 /* Lets the requests that have waited for a job since since_ns, or longer, be answered without it; they may still have
  * to wait for one of HTTP2_FILES. Returns whether there are any; then http2_next() has to be called. */

@@ -3,6 +3,7 @@
 #define GATLING_HTTP2_HTTP2_CONTEXT_H
 
 #include "gatling/exchange/exchange.h"
+#include "gatling/exchange/wait.h"
 
 enum {
 	HTTP2_STREAMS_MAX = 128, /* open streams; more: HTTP2_REFUSED_STREAM */

@@ -116,17 +116,10 @@ void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out
 
 /* --- waiting --- */
 
-int64_t http2_waiting_since(const struct http2 *h) {
-	int64_t since = 0;
-	for (const struct stream *s = h->waiting_size ? h->first : NULL; s; s = s->next)
-		if (stream_waits_for_job(s) && (!since || s->exchange->started_ns < since)) since = s->exchange->started_ns;
-	return since;
-}
-
 bool http2_give_up_waiting(struct http2 *h, int64_t since_ns) {
 	bool any = false;
 	for (const struct stream *s = h->first; s; s = s->next) {
-		if (!stream_waits_for_job(s) || s->exchange->started_ns > since_ns) continue;
+		if (!stream_waits_for_job(s) || s->exchange->waits_since_ns > since_ns) continue;
 		exchange_give_up(s->exchange);
 		any = true;
 	}

@@ -35,10 +35,27 @@ static void end_relay(struct http2 *h, struct stream *s, struct http2_output *ou
 	}
 }
 
-bool http2_waits_only_for_upstreams(const struct http2 *h) {
+/* Returns since when a request has waited longest for a job, or 0 if none waits. */
+static int64_t waiting_since(const struct http2 *h) {
+	int64_t since = 0;
+	for (const struct stream *s = h->waiting_size ? h->first : NULL; s; s = s->next)
+		if (stream_waits_for_job(s) && (!since || s->exchange->waits_since_ns < since))
+			since = s->exchange->waits_since_ns;
+	return since;
+}
+
+static bool waits_only_for_upstreams(const struct http2 *h) {
 	for (const struct stream *s = h->passes ? h->first : NULL; s; s = s->next)
 		if (!stream_waits(s) && (!s->exchange || stream_relay_waits_for_client(h, s))) return false;
 	return h->passes;
+}
+
+struct wait http2_waits(const struct http2 *h) {
+	if (h->block_stream || !h->open) return (struct wait){.what = h->block_stream ? WAIT_HEAD : WAIT_REQUEST};
+	const int64_t since_ns = waiting_since(h);
+	if (since_ns) return (struct wait){.what = WAIT_JOB, .since_ns = since_ns};
+	if (!waits_only_for_upstreams(h)) return (struct wait){.what = WAIT_CLIENT_SENDS};
+	return (struct wait){.what = h->tunnels ? WAIT_TUNNEL : WAIT_UPSTREAM};
 }
 
 bool http2_awaits_upstream(const struct http2 *h) {

@@ -203,7 +203,7 @@ static void sample(struct acceptor *w, int fd, int64_t since_ms) {
 /* While a request is under way, the bytes may be its content, or those of a tunnel, whose waits say nothing about the
  * loop. Bytes that came during the last response have waited for the loop only since its end. */
 void accept_note_wait(struct acceptor *w, const struct conn *c, int fd) {
-	if (conn_idle(c)) sample(w, fd, conn_since(c));
+	if (conn_is_idle(c)) sample(w, fd, conn_since(c));
 }
 
 /* Returns how many connections are admitted now. */

@@ -19,9 +19,9 @@ enum { ADDRESS_SHIFT = 38, HEAD_SHIFT = 60 };
 static int64_t rank_of(const struct conn_context *w, const struct conn *c) {
 	int64_t age = conn_since(c) ? io_now(w->loop) - conn_since(c) : 0;
 	int64_t heavy = (int64_t)heavy_weight(&w->shed->heavy, conn_peer(c)), rank = (heavy << ADDRESS_SHIFT) + age;
-	if (conn_unfinished(c)) return age > SHED_HEAD_MS || heavy ? (INT64_C(1) << HEAD_SHIFT) + rank : 0;
+	if (conn_is_unfinished(c)) return age > SHED_HEAD_MS || heavy ? (INT64_C(1) << HEAD_SHIFT) + rank : 0;
 	if (age <= SHED_IDLE_MS && !heavy) return 0;
-	return conn_idle(c) && conn_can_close_idle(c) ? rank : 0;
+	return conn_is_idle(c) && conn_can_close_idle(c) ? rank : 0;
 }
 
 static int64_t memory_of(const struct conn_context *w, const struct conn *c) {
@@ -87,7 +87,7 @@ void shed_say_full(struct conn_context *w) {
 static bool close_candidate(struct conn_context *w, const struct shed_candidate *found) {
 	struct conn *c = conn_of(w, found->fd);
 	if (!c || conn_since(c) != found->since_ms || !rank_of(w, c)) return false;
-	bool idle = conn_idle(c);
+	bool idle = conn_is_idle(c);
 	if (idle && !conn_close_idle(w, c)) return false;
 	if (!idle) conn_close(w, c);
 	count_one(idle ? COUNT_CLOSED_IDLE : COUNT_CLOSED_UNFINISHED);

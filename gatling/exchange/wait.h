@@ -1,0 +1,24 @@
+/* wait.h - what a connection waits for: deadlines, making room and draining depend on it. */
+#ifndef GATLING_EXCHANGE_WAIT_H
+#define GATLING_EXCHANGE_WAIT_H
+
+#include <stdint.h>
+
+enum wait_for {
+	WAIT_REQUEST,      /* for a request of which nothing has come: it is idle */
+	WAIT_HEAD,         /* for the rest of a PROXY header, a handshake or a request head */
+	WAIT_CLIENT_SENDS, /* until the client sends content, or opens a window */
+	WAIT_CLIENT_TAKES, /* until the client takes what is sent */
+	WAIT_JOB,          /* for a job beside the loop */
+	WAIT_UPSTREAM,     /* for upstreams alone, which have time limits of their own (passage.h) */
+	WAIT_TUNNEL,       /* the same, and one of them at least is a WebSocket */
+	WAIT_DRAIN,        /* until the client knows that the connection ends (HTTP/2) */
+	WAIT_LINGER        /* until the client has read the last response */
+};
+
+struct wait {
+	enum wait_for what;
+	int64_t since_ns; /* WAIT_JOB: when the longest wait for one began, on the clock of the loop; else 0 */
+};
+
+#endif
