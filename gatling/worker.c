@@ -20,7 +20,7 @@
 #include "gatling/load/accept.h"
 #include "gatling/load/min_rate.h"
 #include "gatling/tls/certificate_files.h"
-#include "gatling/upstream/passage.h"
+#include "gatling/upstream/proxied.h"
 
 /* Returns a worker's part of what all workers have together, rounded up. */
 static unsigned part_of(const struct worker *w, int all) {
@@ -255,11 +255,11 @@ static void run_writable(struct worker *w, struct conn *c) {
 /* This and other functions here are not inline, since that would make a turn of the loop take more instructions for
  * connections that do not need them. */
 __attribute__((noinline)) static void run_upstream(struct worker *w, struct upstream_link *link,
-												   void (*run)(struct passage *passage),
+												   void (*run)(struct proxied *proxied),
 												   void (*run_idle)(struct upstreams *, struct upstream_link *)) {
-	const uint64_t network = link->passage ? link->network : 0;
+	const uint64_t network = link->proxied ? link->network : 0;
 	const int64_t begun_ns = network && fair_samples(&w->fair) ? io_read_clock() : 0;
-	if (link->passage) run(link->passage);
+	if (link->proxied) run(link->proxied);
 	else run_idle(w->context.exchanges.upstreams, link);
 	if (begun_ns) fair_count(&w->fair, network, (uint64_t)(io_read_clock() - begun_ns));
 	shed_over_budget(&w->context);
@@ -273,9 +273,9 @@ static bool waits(struct worker *w, const void *conn) {
 /* Reads from an upstream, unless the client of its response has to wait for others, which it may. */
 __attribute__((noinline)) static void upstream_readable(struct worker *w, struct upstream_link *link, int fd,
 														bool may_wait) {
-	const bool waits = may_wait && link->passage && w->fair.waiting && fair_has(&w->fair, link->network);
+	const bool waits = may_wait && link->proxied && w->fair.waiting && fair_has(&w->fair, link->network);
 	if (!waits || !io_postpone_read(w->context.loop, fd))
-		run_upstream(w, link, passage_readable, upstreams_idle_readable);
+		run_upstream(w, link, proxied_readable, upstreams_idle_readable);
 }
 
 static void readable(struct worker *w, int fd) {
@@ -294,7 +294,7 @@ static void readable(struct worker *w, int fd) {
 
 static void writable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
-	if (cookie_kind(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, passage_writable, upstreams_idle_readable);
+	if (cookie_kind(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, proxied_writable, upstreams_idle_readable);
 	else if (!waits(w, cookie) || !io_postpone_write(w->context.loop, fd)) run_writable(w, cookie);
 }
 
@@ -323,7 +323,7 @@ __attribute__((noinline)) static void timed_out(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	if (cookie_kind(cookie) == COOKIE_LISTENER) accept_resume(&w->acceptor);
 	else if (cookie_kind(cookie) == COOKIE_UPSTREAM)
-		run_upstream(w, cookie, passage_timed_out, upstreams_idle_timed_out);
+		run_upstream(w, cookie, proxied_timed_out, upstreams_idle_timed_out);
 	else conn_timed_out(&w->context, cookie);
 }
 

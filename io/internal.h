@@ -1,6 +1,6 @@
 /* internal.h - the loop as the files of io/ see it. Internal to io/.
  *
- * A file calls only those behind it in this list: iob, relay, transfer, loop, the mechanisms, reader, task, wake,
+ * A file calls only those behind it in this list: iob, splice, transfer, loop, the mechanisms, reader, task, wake,
  * timer, queue. */
 #ifndef GATLING_IO_INTERNAL_H
 #define GATLING_IO_INTERNAL_H
@@ -84,7 +84,7 @@ struct io_loop {
 	uint64_t slots_used[IO_WHEEL_WORDS];
 	int32_t slot[IO_WHEEL_SLOTS + 1]; /* heads of the lists; the last list is that of io_timedout() */
 	int wake_read, wake_write;        /* a pipe */
-	int relay_read, relay_write;      /* a pipe, see relay.c; -1: none yet */
+	int splice_read, splice_write;    /* a pipe, see splice.c; -1: none yet */
 	_Atomic enum io_woken woken;      /* what io_wake() has done since the last turn began */
 	bool was_woken;                   /* see io_woken() */
 	unsigned tasks;                   /* io/task.h: added and not handed back yet */

@@ -128,10 +128,10 @@ ssize_t io_sendfile(io_loop *loop, int fd, const struct iovec *head, int parts, 
  * Linux without copying them (splice(2)). Returns what io_tryread() returns. *sent is how many of these bytes `to` has
  * taken; the others are at the beginning of buffer, which must have room for length bytes. An error of `to` shows with
  * the next call. */
-ssize_t io_relay(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent);
+ssize_t io_splice(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent);
 
-/* Returns whether io_relay() copies nothing. */
-bool io_relays(io_loop *loop);
+/* Returns whether io_splice() copies nothing. */
+bool io_splices(io_loop *loop);
 
 /* Returns how many bytes a stream socket takes at once, unless its segments are small; 0: none, or unknown. */
 size_t io_room(int fd);

@@ -36,7 +36,7 @@ io_loop *io_loop_new(void) {
 	io_loop *loop = calloc(1, sizeof *loop);
 	if (!loop) return NULL;
 	loop->wake_read = loop->wake_write = -1;
-	loop->relay_read = loop->relay_write = -1;
+	loop->splice_read = loop->splice_write = -1;
 	loop->queue[IO_READ].last = loop->queue[IO_WRITE].last = -1;
 	loop->mechanism = io_default;
 	loop->now_ns = io_read_clock();
@@ -55,8 +55,8 @@ void io_loop_free(io_loop *loop) {
 	io_reader_free(loop->reader);
 	loop->mechanism->free(loop);
 	io_wake_close(loop);
-	if (loop->relay_read >= 0) close(loop->relay_read);
-	if (loop->relay_write >= 0) close(loop->relay_write);
+	if (loop->splice_read >= 0) close(loop->splice_read);
+	if (loop->splice_write >= 0) close(loop->splice_write);
 	for (int d = 0; d < IO_DIRECTIONS; d++) free(loop->later[d].fd);
 	free(loop->entry);
 	free(loop);

@@ -11,7 +11,7 @@ bool peer_is_ipv4(const struct peer *peer) { return memcmp(peer->address.s6_addr
 
 const struct peer peer_unknown = {0};
 
-bool peer_is_local(const struct peer *peer) { return memcmp(peer, &peer_unknown, sizeof *peer) == 0; }
+bool peer_is_unix(const struct peer *peer) { return memcmp(peer, &peer_unknown, sizeof *peer) == 0; }
 
 struct peer peer_of(const struct sockaddr *address) {
 	struct peer peer = {0};
@@ -57,7 +57,7 @@ bool peer_net_parse(const char *text, struct peer_net *net) {
 static bool begins_as(const struct peer *peer, const struct peer_net *net) {
 	const unsigned char *a = peer->address.s6_addr, *b = net->first.address.s6_addr;
 	const unsigned whole = net->bits / 8, rest = net->bits % 8;
-	if (peer_is_local(peer) && net->bits < 128) return false; /* "::/0" is not "unix:" */
+	if (peer_is_unix(peer) && net->bits < 128) return false; /* "::/0" is not "unix:" */
 	return memcmp(a, b, whole) == 0 && (!rest || (a[whole] ^ b[whole]) >> (8 - rest) == 0);
 }
 
@@ -74,7 +74,7 @@ bool peer_is_in_any(const struct peer *peer, const struct peer_nets *nets) {
 
 size_t peer_format(char *out, const struct peer *peer) {
 	const unsigned char *a = peer->address.s6_addr;
-	if (peer_is_local(peer)) return fmt_str(out, "unix:");
+	if (peer_is_unix(peer)) return fmt_str(out, "unix:");
 	if (peer_is_ipv4(peer)) {
 		char *at = text_copy_number(out, a[PEER_IPV4_AT]);
 		for (int i = 1; i < 4; i++) {

@@ -35,7 +35,7 @@ bool peer_is_ipv4(const struct peer *peer);
 extern const struct peer peer_unknown;
 
 /* Returns whether peer is a unix socket. */
-bool peer_is_local(const struct peer *peer);
+bool peer_is_unix(const struct peer *peer);
 
 /* A network: the addresses that have their first bits in common. */
 struct peer_net {
@@ -60,8 +60,8 @@ bool peer_net_parse(const char *text, struct peer_net *net);
 bool peer_is_in_net(const struct peer *peer, const struct peer_net *net);
 
 /* Returns whether the network is that of unix sockets alone. */
-static inline bool peer_net_is_local(const struct peer_net *net) {
-	return net->bits == 128 && peer_is_local(&net->first);
+static inline bool peer_net_is_unix(const struct peer_net *net) {
+	return net->bits == 128 && peer_is_unix(&net->first);
 }
 
 /* Return whether the address is in any of the networks; here ::/0 has all addresses. */

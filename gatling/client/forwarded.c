@@ -58,7 +58,7 @@ static bool parse_node(struct slice node, struct peer *peer) {
 		node = slice_first(node, colon);
 	}
 	/* all zero would stand for a unix socket */
-	return (!rest.length || rest.at[0] == ':') && peer_parse(node, peer) && !peer_is_local(peer);
+	return (!rest.length || rest.at[0] == ':') && peer_parse(node, peer) && !peer_is_unix(peer);
 }
 
 bool forwarded_client(const struct trusted_proxies *t, enum forwarding by, const struct request *q,

@@ -45,7 +45,7 @@ static void report(enum limit limit, const struct peer *peer) {
 }
 
 bool limits_take_connection(struct limits *l, const struct peer *peer) {
-	if (!l || !l->options.address_connections || peer_is_local(peer)) return true;
+	if (!l || !l->options.address_connections || peer_is_unix(peer)) return true;
 	bool may = address_hold(&l->table, peer_network(peer), ADDRESS_CONNECTIONS, l->options.address_connections);
 	if (!may) {
 		count_one(COUNT_REFUSED_LIMIT);
@@ -55,7 +55,7 @@ bool limits_take_connection(struct limits *l, const struct peer *peer) {
 }
 
 void limits_return_connection(struct limits *l, const struct peer *peer) {
-	if (l && l->options.address_connections && !peer_is_local(peer))
+	if (l && l->options.address_connections && !peer_is_unix(peer))
 		address_release(&l->table, peer_network(peer), ADDRESS_CONNECTIONS, 1);
 }
 
@@ -63,7 +63,7 @@ void limits_return_connection(struct limits *l, const struct peer *peer) {
 static enum limit take_request(struct limits *l, const struct peer *peer, int64_t now_ns) {
 	const struct limits_options *o = &l->options;
 	uint64_t network = peer_network(peer);
-	bool local = peer_is_local(peer);
+	bool local = peer_is_unix(peer);
 	if (!local && o->address_rate.burst && !address_take(&l->table, network, o->address_rate, now_ns))
 		return LIMIT_ADDRESS_RATE;
 	if (!local && o->address_requests && !address_hold(&l->table, network, ADDRESS_REQUESTS, o->address_requests))
@@ -83,6 +83,6 @@ int limits_take_request(struct limits *l, const struct peer *peer, int64_t now_n
 }
 
 void limits_return_requests(struct limits *l, const struct peer *peer, unsigned count) {
-	if (l && l->options.address_requests && !peer_is_local(peer))
+	if (l && l->options.address_requests && !peer_is_unix(peer))
 		address_release(&l->table, peer_network(peer), ADDRESS_REQUESTS, count);
 }

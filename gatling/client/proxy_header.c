@@ -55,7 +55,7 @@ static bool parse_addresses(struct proxy_header *h, struct slice rest) {
 	if (!ipv4 && !slice_equal(family, SLICE("TCP6"))) return false;
 	if (!parse_address(ipv4, take_word(&rest), &h->client) || !parse_address(ipv4, take_word(&rest), &destination))
 		return false;
-	if (peer_is_local(&h->client)) return false; /* it would stand for a unix socket */
+	if (peer_is_unix(&h->client)) return false; /* it would stand for a unix socket */
 	return is_port(take_word(&rest)) && is_port(rest);
 }
 
@@ -104,7 +104,7 @@ static int parse_binary(struct proxy_header *h, const char *data, size_t length)
 	if (n < addresses) return -1;
 	if (family == FAMILY_TCP4) h->client = peer4(at);
 	if (family == FAMILY_TCP6) h->client = peer6(at);
-	if (family == FAMILY_TCP6 && peer_is_local(&h->client)) return -1;
+	if (family == FAMILY_TCP6 && peer_is_unix(&h->client)) return -1;
 	/* without addresses the rest is to be skipped, whatever it is */
 	return parse_values(h, at + addresses, n - addresses) || h->own ? PREAMBLE + (int)n : -1;
 }

@@ -308,7 +308,7 @@ void conn_wait(struct conn_context *w, struct conn *c) {
 
 void conn_readable(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.known = c->state == CONN_HEAD ? conn_kept(c) : 0};
-	if (c->state <= CONN_HANDSHAKE || (conn_relay_draws(c) ? conn_relay_draw(c, &run) : conn_read(c, &run.input)) ||
+	if (c->state <= CONN_HANDSHAKE || (conn_relay_splices(c) ? conn_relay_splice(c, &run) : conn_read(c, &run.input)) ||
 		(c->input_ended && end_input(c, &run)))
 		go(w, c, &run);
 	else conn_close(w, c);

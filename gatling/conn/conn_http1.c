@@ -58,7 +58,7 @@ static struct arrival arrival_of(const struct conn *c) {
 							.port = c->port,
 							.secure = c->secure,
 							.copied = c->tls && !tls_in_kernel(c->tls),
-							.patient = true};
+							.may_wait = true};
 }
 
 /* Begins the exchange of a request. NULL: it is not known. */

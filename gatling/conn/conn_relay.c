@@ -6,7 +6,7 @@
 
 #include "gatling/base/text.h"
 
-enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, DRAW_LEAST = 64 * 1024 }; /* bytes */
+enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, SPLICE_LEAST = 64 * 1024 }; /* bytes */
 
 /* What HTTP/1.1 keeps for an exchange, behind it. There may be thousands: the order of the members leaves no gaps. */
 struct conn_relay {
@@ -53,7 +53,7 @@ bool conn_relay_has_request(const struct conn *c) { return !body_pending(&relay_
 
 /* Returns how many bytes of content can be passed on; 0: too few to be worth a call. */
 static size_t room(const struct conn *c) {
-	const size_t room = passage_room(c->exchange->passage);
+	const size_t room = proxied_room(c->exchange->proxied);
 	return room >= LEAST_ROOM ? room : 0;
 }
 
@@ -71,7 +71,7 @@ static void keep_trailers(struct conn *c, struct slice bytes) {
 	struct conn_relay *p = relay_of(c);
 	char *kept = realloc(p->trailers, p->trailers_length + bytes.length);
 	if (!kept) {
-		passage_fail(c->exchange->passage, 503);
+		proxied_fail(c->exchange->proxied, 503);
 		return;
 	}
 	p->trailers = kept;
@@ -86,17 +86,17 @@ static void note_come(struct conn *c, struct conn_run *run, size_t n) {
 	run->progress |= exchange_put(c->exchange, n, body_pending(&p->body) ? NULL : &trailers);
 }
 
-bool conn_relay_draws(const struct conn *c) {
+bool conn_relay_splices(const struct conn *c) {
 	return c->state == CONN_PASS && !c->tls && !c->input && !relay_of(c)->trickles &&
-		   body_rest(&relay_of(c)->body) >= DRAW_LEAST && passage_draws(c->exchange->passage);
+		   body_rest(&relay_of(c)->body) >= SPLICE_LEAST && proxied_splices(c->exchange->proxied);
 }
 
-bool conn_relay_draw(struct conn *c, struct conn_run *run) {
+bool conn_relay_splice(struct conn *c, struct conn_run *run) {
 	struct conn_relay *p = relay_of(c);
 	const uint64_t rest = body_rest(&p->body);
 	const size_t most = rest < CONN_SCRATCH ? (size_t)rest : CONN_SCRATCH;
 	size_t sent;
-	const ssize_t n = passage_draw(c->exchange->passage, c->fd, c->context->scratch, most, &sent);
+	const ssize_t n = proxied_splice_from(c->exchange->proxied, c->fd, c->context->scratch, most, &sent);
 	if (n <= 0) return n == -1 && errno == EAGAIN;
 	p->trickles = n < LEAST_ROOM; /* each piece would take a page in the kernel */
 	run->input = (struct slice){.at = c->context->scratch, .length = (size_t)n - sent};
@@ -108,11 +108,11 @@ bool conn_relay_draw(struct conn *c, struct conn_run *run) {
 /* Returns false if the chunks are malformed. */
 static bool take_content(struct conn *c, struct conn_run *run) {
 	struct conn_relay *p = relay_of(c);
-	struct passage *passage = c->exchange->passage;
+	struct proxied *proxied = c->exchange->proxied;
 	struct slice content;
 	if (run->input.length >= LEAST_ROOM) p->trickles = false;
 	while (run->input.length && !c->exchange->tunnel && body_pending(&p->body)) {
-		if (!room(c)) passage_flush(passage);
+		if (!room(c)) proxied_flush(proxied);
 		size_t free_room = room(c), most = run->input.length < free_room ? run->input.length : free_room;
 		if (!free_room) return true;
 		const bool in_trailers = body_in_trailers(&p->body);
@@ -120,14 +120,14 @@ static bool take_content(struct conn *c, struct conn_run *run) {
 		if (n < 0) return false;
 		if (in_trailers) keep_trailers(c, slice_first(run->input, (size_t)n));
 		run->input = slice_rest(run->input, (size_t)n);
-		if (content.length) (void)passage_put(passage, content);
+		if (content.length) (void)proxied_put(proxied, content);
 		note_come(c, run, (size_t)n);
 	}
 	for (size_t n = 1; c->exchange->tunnel && run->input.length && n; run->input = slice_rest(run->input, n)) {
-		n = passage_put(passage, run->input);
-		passage_flush(passage);
+		n = proxied_put(proxied, run->input);
+		proxied_flush(proxied);
 	}
-	passage_flush(passage);
+	proxied_flush(proxied);
 	return true;
 }
 
@@ -213,8 +213,8 @@ static void note_sent(struct conn *c, struct conn_run *run, uint64_t sent) {
 
 static enum exchange_relayed move(struct conn *c, struct conn_run *run, bool *malformed) {
 	struct conn_relay *p = relay_of(c);
-	struct passage *passage = c->exchange->passage;
-	const uint64_t relayed = passage_relayed(passage);
+	struct proxied *proxied = c->exchange->proxied;
+	const uint64_t relayed = proxied_spliced(proxied);
 	if (relayed) conn_limit_unsent(c);
 	c->exchange->bytes += relayed;
 	note_sent(c, run, relayed);
@@ -222,7 +222,7 @@ static enum exchange_relayed move(struct conn *c, struct conn_run *run, bool *ma
 		*malformed = !take_content(c, run);
 		if (*malformed) return RELAY_BROKEN;
 		enum exchange_relayed next = p->sending ? RELAY_WAITS : prepare(c);
-		passage_relay(passage, p->sending || p->stalled || c->tls ? -1 : c->fd);
+		proxied_splice_to(proxied, p->sending || p->stalled || c->tls ? -1 : c->fd);
 		if (!p->sending) return next;
 		uint64_t sent = 0;
 		enum iob_result result =

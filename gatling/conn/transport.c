@@ -77,7 +77,7 @@ bool conn_other_end(const struct conn *c, struct peer *peer) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
 	const struct conn_context *w = c->context;
-	if ((unsigned)c->fd < w->proxies && !peer_is_local(&w->proxy[c->fd])) {
+	if ((unsigned)c->fd < w->proxies && !peer_is_unix(&w->proxy[c->fd])) {
 		*peer = w->proxy[c->fd];
 		return true;
 	}

@@ -87,9 +87,9 @@ static bool pass_on(struct exchange *x, const struct response *r) {
 											 .script = &r->script,
 											 .site = r->site};
 	if (!keep_user(x, r->user)) return false;
-	x->passage = passage_new(x->context->upstreams, r->upstream, &request, x->share);
-	if (x->passage) passage_on_ready(x->passage, upstream_ready, x);
-	return x->passage;
+	x->proxied = proxied_new(x->context->upstreams, r->upstream, &request, x->share);
+	if (x->proxied) proxied_on_ready(x->proxied, upstream_ready, x);
+	return x->proxied;
 }
 
 struct exchange *exchange_keep(const struct exchange *from, const struct response *r, size_t more) {
@@ -112,22 +112,22 @@ void exchange_give_up(struct exchange *x) {
 	x->waits = WAITS_MAX;
 }
 
-/* Ends the passage, without a response. The next answer says so, and its line in the log has the address. */
+/* Ends the proxied request, without a response. The next answer says so, and its line in the log has the address. */
 static void leave_upstream(struct exchange *x) {
 	char text[UPSTREAM_TEXT_MAX] = "";
-	x->failed = (uint16_t)passage_failure(x->passage);
-	x->failed_at = passage_format(x->passage, text) && *text ? strdup(text) : NULL;
+	x->failed = (uint16_t)proxied_failure(x->proxied);
+	x->failed_at = proxied_format(x->proxied, text) && *text ? strdup(text) : NULL;
 	if (x->failed_at) x->copied += (uint32_t)strlen(text) + 1;
 	if (x->failed_at) ((struct request *)(uintptr_t)x->request)->failed = slice_of(x->failed_at);
-	passage_free(x->passage);
-	x->passage = NULL;
+	proxied_free(x->proxied);
+	x->proxied = NULL;
 	drop_user(x);
 }
 
 enum exchange_next exchange_again(struct exchange *x, struct response *r) {
 	waiter_leave(&x->waiter);
-	if (x->passage) leave_upstream(x);
-	x->arrival.patient &= x->waits < WAITS_MAX;
+	if (x->proxied) leave_upstream(x);
+	x->arrival.may_wait &= x->waits < WAITS_MAX;
 	x->arrival.fetched = x->fetched;
 	x->arrival.failed = x->failed;
 	ask_site(x, r);
@@ -147,13 +147,13 @@ void exchange_note(struct exchange *x, struct response_batch *batch, int status,
 }
 
 size_t exchange_memory(const struct exchange *x) {
-	return x->size + x->copied + x->user.length + (x->passage ? passage_memory(x->passage) : 0);
+	return x->size + x->copied + x->user.length + (x->proxied ? proxied_memory(x->proxied) : 0);
 }
 
 static void log_upstream(const struct exchange *x) {
 	char text[UPSTREAM_TEXT_MAX] = "";
-	struct access_upstream upstream = {.status = x->status, .ns = (int64_t)passage_answered_ms(x->passage) * 1000000};
-	if (passage_format(x->passage, text)) upstream.address = slice_of(text);
+	struct access_upstream upstream = {.status = x->status, .ns = (int64_t)proxied_answered_ms(x->proxied) * 1000000};
+	if (proxied_format(x->proxied, text)) upstream.address = slice_of(text);
 	count_answer(x->carrier->protocol, x->status);
 	batch_pool_log(x->context->batches, x->started_ns, x->arrival.client, x->request, x->user, x->status, x->bytes,
 				   &upstream);
@@ -164,7 +164,7 @@ void exchange_end(struct exchange *x) {
 	waiter_leave(&x->waiter);
 	if (x->status) log_upstream(x);
 	else if (!x->answered) exchange_note(x, NULL, EXCHANGE_GONE, (struct slice){0}, 0);
-	passage_free(x->passage);
+	proxied_free(x->proxied);
 	free((struct request *)(uintptr_t)x->request);
 	free(x->failed_at);
 	drop_user(x);

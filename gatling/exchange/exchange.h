@@ -9,7 +9,7 @@
 #include "gatling/exchange/carrier.h"
 #include "gatling/exchange/response_batch.h"
 #include "gatling/site/answer/answer.h"
-#include "gatling/upstream/passage.h"
+#include "gatling/upstream/proxied.h"
 
 /* What the exchanges of a worker share. */
 struct exchange_context {
@@ -26,11 +26,11 @@ struct exchange {
 	void *carried; /* the connection or stream, for the functions of the carrier and ready() */
 	/* The carrier's, then a copy. Of a tunnel: the part of it that is logged. NULL: it was malformed. */
 	const struct request *request;
-	/* The carrier sets client, proxy, forwarding, host, port, secure, copied and patient before exchange_begin() and
+	/* The carrier sets client, proxy, forwarding, host, port, secure, copied and may_wait before exchange_begin() and
 	 * exchange_again(). */
 	struct arrival arrival;
 	int64_t started_ns;          /* when the request was read, as in a response batch */
-	struct passage_share *share; /* of all requests of the client; NULL: it has no other ones; the carrier sets it */
+	struct proxied_share *share; /* of all requests of the client; NULL: it has no other ones; the carrier sets it */
 	uint16_t failed;             /* the status to answer if it could not be passed on; else 0 */
 	bool counted;                /* limits_take_request() has counted it; the carrier returns it */
 	bool answered;               /* its answer is counted and logged */
@@ -45,14 +45,14 @@ struct exchange {
 	uint64_t fetched[WAITS_MAX];  /* `fetches` of these jobs */
 
 	/* While it is passed on: */
-	struct passage *passage; /* or NULL */
+	struct proxied *proxied; /* or NULL */
 	struct slice user;       /* the authenticated user, malloc'd; or absent */
 	uint64_t bytes;          /* bytes of the content of the response that have come */
 	uint16_t status;         /* of the response; 0: its head has not come */
 	uint16_t come;           /* bytes of the request's content that have not yet counted as progress */
 	bool begun : 1;          /* content of the request, or a head of a response, has come */
 	bool tunnel : 1;
-	bool holds_piece : 1; /* the carrier has a piece of content that belongs to the passage */
+	bool holds_piece : 1; /* the carrier has a piece of content that belongs to the proxied request */
 	bool ended : 1;       /* the carrier has the end of the response */
 };
 
@@ -101,7 +101,7 @@ size_t exchange_memory(const struct exchange *exchange);
 enum { EXCHANGE_GONE = 499 }; /* the status of nginx for a client that left before its request was answered */
 void exchange_end(struct exchange *exchange);
 
-/* --- exchange_relay.c: content, both ways, between the carrier and the passage --- */
+/* --- exchange_relay.c: content, both ways, between the carrier and the proxied request --- */
 
 enum exchange_relayed {
 	RELAY_WAITS,  /* for the client, or the upstream */
@@ -116,8 +116,9 @@ enum exchange_relayed exchange_relay(struct exchange *exchange);
 /* Notes that the carrier has sent the piece of content that it kept, if it had one. */
 void exchange_taken(struct exchange *exchange);
 
-/* Notes that n bytes of the request's content have been put into the passage; trailers: not NULL after the last ones,
- * the lines of the trailer section, which may be empty. Returns whether this counts as progress: few bytes do not. */
+/* Notes that n bytes of the request's content have been put into the proxied request; trailers: not NULL after the last
+ * ones, the lines of the trailer section, which may be empty. Returns whether this counts as progress: few bytes do
+ * not. */
 bool exchange_put(struct exchange *exchange, size_t n, const struct slice *trailers);
 
 /* Returns whether the client waits for a 100 before it sends content. */

@@ -18,14 +18,14 @@ static void slim(struct exchange *x) {
 
 static bool give_head(struct exchange *x) {
 	struct slice lines;
-	const struct upstream_response *head = passage_head(x->passage, &lines);
+	const struct upstream_response *head = proxied_head(x->proxied, &lines);
 	const bool tunnel = head->status == 101, interim = head->status < 200 && !tunnel;
 	x->begun = true;
 	x->tunnel = tunnel;
 	const int status = x->carrier->head(x->carried, head, lines);
 	if (!interim) x->status = (uint16_t)status;
 	if (tunnel) slim(x);
-	passage_take_head(x->passage);
+	proxied_take_head(x->proxied);
 	return status;
 }
 
@@ -34,42 +34,42 @@ static bool give_piece(struct exchange *x, struct slice piece) {
 	x->bytes += piece.length;
 	const bool ok = x->carrier->content(x->carried, piece, &kept);
 	x->holds_piece = kept;
-	if (!kept) passage_take(x->passage);
+	if (!kept) proxied_take(x->proxied);
 	return ok;
 }
 
 enum exchange_relayed exchange_relay(struct exchange *x) {
 	bool ok = true;
 	while (ok && !x->holds_piece && x->carrier->unsent(x->carried) < x->carrier->enough) {
-		const enum passage_state state = passage_state(x->passage);
-		if (state <= PASSAGE_WAITS) break;
-		if (state == PASSAGE_HEAD) {
+		const enum proxied_state state = proxied_state(x->proxied);
+		if (state <= PROXIED_WAITS) break;
+		if (state == PROXIED_HEAD) {
 			ok = give_head(x);
-		} else if (state <= PASSAGE_TUNNEL) {
-			const struct slice piece = passage_content(x->passage);
+		} else if (state <= PROXIED_TUNNEL) {
+			const struct slice piece = proxied_content(x->proxied);
 			if (piece.length) ok = give_piece(x, piece);
-			else if (passage_state(x->passage) == state) break;
-		} else if (state == PASSAGE_ENDED && !x->ended) {
+			else if (proxied_state(x->proxied) == state) break;
+		} else if (state == PROXIED_ENDED && !x->ended) {
 			x->ended = true;
-			ok = x->carrier->end(x->carried, passage_trailers(x->passage));
+			ok = x->carrier->end(x->carried, proxied_trailers(x->proxied));
 		} else if (x->carrier->unsent(x->carried)) {
 			break; /* that is sent first */
 		} else {
-			return state == PASSAGE_ENDED ? RELAY_DONE : x->status ? RELAY_BROKEN : RELAY_FAILED;
+			return state == PROXIED_ENDED ? RELAY_DONE : x->status ? RELAY_BROKEN : RELAY_FAILED;
 		}
 	}
 	return ok ? RELAY_WAITS : RELAY_BROKEN;
 }
 
 void exchange_taken(struct exchange *x) {
-	if (x->holds_piece) passage_take(x->passage);
+	if (x->holds_piece) proxied_take(x->proxied);
 	x->holds_piece = false;
 }
 
 bool exchange_put(struct exchange *x, size_t n, const struct slice *trailers) {
 	x->begun = true;
-	if (trailers) passage_put_end(x->passage, *trailers);
-	if (x->come + n < PASSAGE_CONTENT_LEAST && !trailers) {
+	if (trailers) proxied_put_end(x->proxied, *trailers);
+	if (x->come + n < PROXIED_CONTENT_LEAST && !trailers) {
 		x->come += (uint16_t)n;
 		return false;
 	}

@@ -10,7 +10,7 @@ enum wait_for {
 	WAIT_CLIENT_SENDS, /* until the client sends content, or opens a window */
 	WAIT_CLIENT_TAKES, /* until the client takes what is sent */
 	WAIT_JOB,          /* for a job beside the loop */
-	WAIT_UPSTREAM,     /* for upstreams alone, which have time limits of their own (passage.h) */
+	WAIT_UPSTREAM,     /* for upstreams alone, which have time limits of their own (proxied.h) */
 	WAIT_TUNNEL,       /* the same, and one of them at least is a WebSocket */
 	WAIT_DRAIN,        /* until the client knows that the connection ends (HTTP/2) */
 	WAIT_LINGER        /* until the client has read the last response */

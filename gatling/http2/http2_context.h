@@ -12,7 +12,7 @@ enum {
 	HTTP2_FILES = 4,
 	HTTP2_WAITING =
 		128 * 1024, /* bytes of requests that wait for a job; when there are more, the next ones are answered without */
-	/* Bytes of content of requests, and of responses (passage.h), that all streams together may hold between the client
+	/* Bytes of content of requests, and of responses (proxied.h), that all streams together may hold between the client
 	 * and upstreams. At the first limit the window of the connection is closed; at the second no more is read from
 	 * upstreams. */
 	HTTP2_PASSED_CONTENT = 128 * 1024,

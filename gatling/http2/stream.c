@@ -96,7 +96,7 @@ void stream_close(struct http2 *h, struct stream *s) {
 	unlink_stream(h, s);
 	if (stream_is_passed_on(s)) {
 		h->room_changed = true;
-		if (h->unflushed) passage_flush(s->exchange->passage); /* content that came before a RST_STREAM */
+		if (h->unflushed) proxied_flush(s->exchange->proxied); /* content that came before a RST_STREAM */
 	} else if (s->batch) {
 		response_batch_log(h->context->exchanges->batches, s->batch);
 	}

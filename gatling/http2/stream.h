@@ -29,7 +29,7 @@ struct stream {
 	/* The request, if it waits for a job or for one of HTTP2_FILES, or is passed on; otherwise NULL. */
 	struct exchange *exchange;
 	enum exchange_relayed relayed; /* it is passed on: what follows the batch */
-	unsigned stalls;               /* passage_stalls() when the passage was last ready */
+	unsigned stalls;               /* proxied_stalls() when the proxied request was last ready */
 	struct response_batch *batch;  /* the response: a header block, then content; NULL if there is nothing to send */
 	size_t block_length;           /* bytes of the header block at the front of batch; 0: it has been written */
 	char *early;                   /* content that came while the request waits, if it may be passed on; or NULL */
@@ -46,11 +46,11 @@ struct stream {
 };
 
 /* Return whether the request waits here, for a job or for one of HTTP2_FILES; for a job; or is passed on. */
-static inline bool stream_waits(const struct stream *s) { return s->exchange && !s->exchange->passage; }
+static inline bool stream_waits(const struct stream *s) { return s->exchange && !s->exchange->proxied; }
 static inline bool stream_waits_for_job(const struct stream *s) {
 	return s->exchange && exchange_waits_for_job(s->exchange);
 }
-static inline bool stream_is_passed_on(const struct stream *s) { return s->exchange && s->exchange->passage; }
+static inline bool stream_is_passed_on(const struct stream *s) { return s->exchange && s->exchange->proxied; }
 
 enum http2_flood {
 	HTTP2_FLOOD_RESETS,
@@ -92,7 +92,7 @@ struct http2 {
 	uint64_t was_reset[HTTP2_RESETS_REMEMBERED / 64];
 	unsigned open, files;                 /* numbers of open streams, and of those that hold a file */
 	unsigned passes, tunnels;             /* numbers of requests that are passed on, and of WebSockets */
-	struct passage_share share;           /* of the requests that are passed on */
+	struct proxied_share share;           /* of the requests that are passed on */
 	size_t waiting_size;                  /* bytes of the requests that wait */
 	size_t memory;                        /* bytes that the streams take */
 	struct unopened_priorities *unopened; /* or NULL */
@@ -233,7 +233,7 @@ extern const struct carrier stream_carrier;
 /* Begins to move content, with that which has come before. */
 void stream_relay_begin(struct http2 *h, struct stream *s);
 
-/* Called when the passage has made progress, or has stalled. */
+/* Called when the proxied request has made progress, or has stalled. */
 void stream_relay_ready(struct http2 *h, struct stream *s);
 
 /* Passes on content of the request. trailers: NULL if more follows; otherwise its trailer lines, which may be none.
@@ -251,7 +251,7 @@ void stream_relay_taken(struct http2 *h, struct stream *s);
 bool stream_relay_waits_for_client(const struct http2 *h, const struct stream *s);
 
 /* Raises the windows of the streams and the connection, with frames in out, as far as there is room for content. Lets
- * passages that had used up the share read again. */
+ * proxied requests that had used up the share read again. */
 void stream_relay_make_room(struct http2 *h, struct http2_output *out);
 
 #endif

@@ -133,7 +133,7 @@ static struct arrival arrival_of(const struct http2 *h, const struct peer *clien
 							.port = h->port,
 							.secure = h->secure,
 							.copied = true,
-							.patient = h->waiting_size < HTTP2_WAITING};
+							.may_wait = h->waiting_size < HTTP2_WAITING};
 }
 
 void stream_begin_exchange(struct http2 *h, struct exchange *x, const struct request *q, const struct peer *client) {
@@ -154,7 +154,7 @@ static bool must_wait_for_file(const struct http2 *h, const struct response *r) 
 bool stream_answer_again(struct http2 *h, struct stream *s) {
 	struct exchange *x = s->exchange;
 	struct response r;
-	h->room_changed |= x->passage != NULL;
+	h->room_changed |= x->proxied != NULL;
 	x->arrival = arrival_of(h, &s->client);
 	const enum exchange_next next = exchange_again(x, &r);
 	if (next == EXCHANGE_PASSED_ON) stream_relay_begin(h, s);
@@ -199,7 +199,7 @@ bool stream_keep(struct http2 *h, struct stream_request *asked, const struct res
 	s->exchange->carried = s;
 	s->exchange->ready = ready;
 	s->exchange->arrival.client = &s->client;
-	if (s->exchange->passage) stream_relay_begin(h, s);
+	if (s->exchange->proxied) stream_relay_begin(h, s);
 	h->progress = true;
 	stream_account(h, s);
 	return true;

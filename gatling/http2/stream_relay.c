@@ -7,7 +7,7 @@
 
 enum {
 	LENGTH_LINE = 64, /* bytes of the line with Content-Length */
-	STALLS_MAX = 5,   /* how many times PASSAGE_WAIT_MS a stream may wait for its turn */
+	STALLS_MAX = 5,   /* how many times PROXIED_WAIT_MS a stream may wait for its turn */
 	BLOCK_MAX = HPACK_STATUS + RESPONSE_COMMON_BLOCK + HPACK_BOUND(UPSTREAM_LINES_MAX + LENGTH_LINE)
 };
 _Static_assert((int)BLOCK_MAX <= (int)STREAM_BLOCK_MAX, "a block of an upstream has to fit");
@@ -74,8 +74,8 @@ static void relay(struct http2 *h, struct stream *s) {
 	if (s->relayed != RELAY_BROKEN) s->relayed = exchange_relay(x);
 	if (s->relayed == RELAY_BROKEN) stream_drop_batch(h, s);
 	if (x->tunnel && !tunnel && !s->receiving) { /* it goes one way only */
-		passage_put_end(x->passage, (struct slice){0});
-		passage_flush(x->passage);
+		proxied_put_end(x->proxied, (struct slice){0});
+		proxied_flush(x->proxied);
 	}
 	stream_account(h, s);
 }
@@ -90,7 +90,7 @@ void stream_relay_taken(struct http2 *h, struct stream *s) {
 /* Returns whether the client may send content of the request, but does not. */
 static bool lacks_content(const struct http2 *h, const struct stream *s) {
 	const struct exchange *x = s->exchange;
-	const bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !passage_unsent(x->passage);
+	const bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !proxied_unsent(x->proxied);
 	return s->receiving && !x->tunnel && !exchange_waits_for_100(x) && can_send;
 }
 
@@ -104,13 +104,13 @@ bool stream_relay_waits_for_client(const struct http2 *h, const struct stream *s
 static void end_stalled(struct http2 *h, struct stream *s) {
 	const bool stopped = s->batch ? s->send_window <= 0 : lacks_content(h, s);
 	if (s->stalls < (stopped ? 1 : STALLS_MAX)) return;
-	passage_fail(s->exchange->passage, 408);
+	proxied_fail(s->exchange->proxied, 408);
 	stream_drop_batch(h, s);
 	exchange_taken(s->exchange);
 }
 
 void stream_relay_ready(struct http2 *h, struct stream *s) {
-	const unsigned stalls = passage_stalls(s->exchange->passage);
+	const unsigned stalls = proxied_stalls(s->exchange->proxied);
 	const bool stalled = stalls > s->stalls;
 	s->stalls = stalls;
 	if (stalled) end_stalled(h, s);
@@ -125,7 +125,7 @@ bool stream_relay_put(struct http2 *h, struct stream *s, struct slice content, c
 	struct exchange *x = s->exchange;
 	h->room_changed = true;
 	if (x->request->websocket && !x->tunnel) return x->status; /* refused: it is dropped */
-	if (content.length && passage_put(x->passage, content) != content.length) return false;
+	if (content.length && proxied_put(x->proxied, content) != content.length) return false;
 	h->progress |= exchange_put(x, content.length, trailers);
 	return true;
 }
@@ -134,8 +134,8 @@ void stream_relay_flush(struct http2 *h) {
 	h->unflushed = false;
 	for (struct stream *s = h->first; s; s = s->next) {
 		if (!stream_is_passed_on(s)) continue;
-		passage_flush(s->exchange->passage);
-		relay(h, s); /* the passage may have failed */
+		proxied_flush(s->exchange->proxied);
+		relay(h, s); /* the proxied request may have failed */
 	}
 }
 
@@ -148,13 +148,13 @@ void stream_relay_make_room(struct http2 *h, struct http2_output *out) {
 	h->share.starved = false;
 	for (struct stream *s = h->first; s; s = s->next) {
 		held += (int64_t)s->early_length;
-		struct passage *passage = s->exchange ? s->exchange->passage : NULL;
-		int64_t unsent = passage ? (int64_t)passage_unsent(passage) : 0;
+		struct proxied *proxied = s->exchange ? s->exchange->proxied : NULL;
+		int64_t unsent = proxied ? (int64_t)proxied_unsent(proxied) : 0;
 		held += unsent;
 		if (s->receiving && !stream_waits_for_job(s))
 			stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT - unsent, out);
-		if (feeds && passage) {
-			passage_feed(passage);
+		if (feeds && proxied) {
+			proxied_feed(proxied);
 			relay(h, s);
 		}
 	}
@@ -171,7 +171,7 @@ void stream_relay_begin(struct http2 *h, struct stream *s) {
 	if (ok && s->exchange->request->framing != BODY_NONE && !s->receiving)
 		ok = stream_relay_put(h, s, (struct slice){0}, &trailers);
 	stream_drop_early(h, s);
-	if (ok) passage_flush(s->exchange->passage);
+	if (ok) proxied_flush(s->exchange->proxied);
 	else s->relayed = RELAY_BROKEN;
 	relay(h, s);
 	h->progress = true;

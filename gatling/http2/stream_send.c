@@ -14,7 +14,8 @@ static struct stream *next_waiting(const struct http2 *h) {
 	return s;
 }
 
-/* Ends a stream whose passage has ended: sends its last frame, resets it, or answers that it could not be passed on. */
+/* Ends a stream whose proxied request has ended: sends its last frame, resets it, or answers that it could not be
+ * passed on. */
 static void end_relay(struct http2 *h, struct stream *s, struct http2_output *out) {
 	switch (s->relayed) {
 	case RELAY_WAITS: break;
@@ -101,7 +102,7 @@ bool http2_next(struct http2 *h, struct http2_piece *piece, struct http2_output 
 	return true;
 }
 
-/* Continues a passage if all of the batch has been taken. Returns whether the response is complete. */
+/* Continues a proxied request if all of the batch has been taken. Returns whether the response is complete. */
 static bool is_complete(struct http2 *h, struct stream *s) {
 	if (iob_bytesleft(s->batch->iob)) return false;
 	if (!stream_is_passed_on(s)) return true;

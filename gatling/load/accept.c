@@ -106,7 +106,7 @@ static bool update_overload(struct acceptor *w) {
 	w->overload_until_ms = 0;
 	for (unsigned i = 0; i < w->listeners; i++) {
 		struct listener *l = &w->listener[i];
-		if (l->overload_until_ms && l->listening == LISTENS) {
+		if (l->overload_until_ms && l->listening == LISTENER_LISTENS) {
 			if (is_over(w, l)) end_overload(w, l);
 			else if (!w->overload_until_ms || l->overload_until_ms < w->overload_until_ms)
 				w->overload_until_ms = l->overload_until_ms;
@@ -214,7 +214,7 @@ static double admitted_of(const struct acceptor *w, struct listener *l) {
 
 /* Notes that a listener no longer listens. */
 static void note_end(struct listener *l, enum listening now) {
-	if (l->listening != LISTENS) return;
+	if (l->listening != LISTENER_LISTENS) return;
 	l->listening = (uint8_t)now;
 	l->again_ms = 0;
 }
@@ -222,12 +222,12 @@ static void note_end(struct listener *l, enum listening now) {
 /* Stops listening: the kernel resets the connections that wait, and refuses new ones, which costs far less. */
 static void shut(struct listener *l, unsigned queued) {
 	l->came += queued;
-	note_end(l, platform_stop_listening(l->again, LISTEN_BACKLOG) == 0 ? SHUT : DEAF);
+	note_end(l, platform_stop_listening(l->again, LISTEN_BACKLOG) == 0 ? LISTENER_STOPPED : LISTENER_FAILED);
 }
 
 /* Returns whether a listener that does not listen may listen again. */
 static bool may_listen(const struct acceptor *w, struct listener *l) {
-	if (l->listening == DEAF) return io_now(w->context->loop) >= l->again_ms;
+	if (l->listening == LISTENER_FAILED) return io_now(w->context->loop) >= l->again_ms;
 	/* a handshake costs more than a request */
 	const double left = admitted_of(w, l), requests = l->secure ? 0 : w->pace.per_s;
 	return is_over(w, l) || (!waits_for_handshakes(w, l) && left >= admission_enough(&l->admission, l->came, requests));
@@ -236,14 +236,14 @@ static bool may_listen(const struct acceptor *w, struct listener *l) {
 static void listen_again(const struct acceptor *w, struct listener *l) {
 	static notice_time next;
 	if (listen(l->again, LISTEN_BACKLOG) == -1) {
-		l->listening = DEAF;
+		l->listening = LISTENER_FAILED;
 		l->again_ms = io_now(w->context->loop) + ACCEPT_PAUSE_MS;
 		pause_one(w, l->fd, l->again_ms);
 		if (notice_due(&next))
 			notice_line(LEVEL_ERROR, "cannot listen on port %u any more: %s; trying again", l->port, strerror(errno));
 		return;
 	}
-	l->listening = LISTENS;
+	l->listening = LISTENER_LISTENS;
 	l->came = 0;
 }
 
@@ -253,9 +253,9 @@ void accept_resume(struct acceptor *w) {
 	w->resting = false;
 	for (unsigned i = 0; i < w->listeners; i++) {
 		struct listener *l = &w->listener[i];
-		if (l->listening != LISTENS && may_listen(w, l)) listen_again(w, l);
-		w->resting |= l->listening == SHUT;
-		if (l->listening == LISTENS) failed |= io_wantread(w->context->loop, l->fd) == -1;
+		if (l->listening != LISTENER_LISTENS && may_listen(w, l)) listen_again(w, l);
+		w->resting |= l->listening == LISTENER_STOPPED;
+		if (l->listening == LISTENER_LISTENS) failed |= io_wantread(w->context->loop, l->fd) == -1;
 	}
 	if (failed) pause_accepting(w);
 }
@@ -288,9 +288,9 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length);
 	if (fd == -1) {
 		/* EINVAL: another process that shares the socket, and has ended or hands over, has shut it */
-		const bool deaf = errno == EINVAL && l->port;
-		a->error = errno == ECONNRESET || deaf ? EAGAIN : errno;
-		if (deaf) note_end(l, DEAF);
+		const bool failed = errno == EINVAL && l->port;
+		a->error = errno == ECONNRESET || failed ? EAGAIN : errno;
+		if (failed) note_end(l, LISTENER_FAILED);
 		return;
 	}
 	struct peer peer = peer_of((struct sockaddr *)&address);
@@ -397,7 +397,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	limit_unsent(w);
 	/* without descriptors or memory, the next try would fail, too */
 	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);
-	else if (l->listening != LISTENS || (overload && !most)) rest(w, l);
+	else if (l->listening != LISTENER_LISTENS || (overload && !most)) rest(w, l);
 	l->behind = !read_fresh(w->context, &a);
 	/* there may be too few descriptors because files have them */
 	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w->context))
@@ -429,7 +429,7 @@ void accept_stop(struct acceptor *w) {
 	for (unsigned i = 0; i < w->listeners; i++) {
 		struct listener *l = &w->listener[i];
 		if (l->overload_until_ms) end_overload(w, l);
-		note_end(l, SHUT);
+		note_end(l, LISTENER_STOPPED);
 		if (l->again != l->fd) close(l->again);
 		io_close(w->context->loop, l->fd);
 		if (l->holder != -1) close(l->holder);

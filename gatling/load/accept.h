@@ -40,9 +40,9 @@ enum {
 };
 
 enum listening {
-	LISTENS,
-	SHUT, /* it does not listen until some are admitted again */
-	DEAF  /* it should listen, but does not */
+	LISTENER_LISTENS,
+	LISTENER_STOPPED, /* it does not listen until some are admitted again */
+	LISTENER_FAILED   /* it should listen, but does not */
 };
 
 struct listener {
@@ -55,7 +55,7 @@ struct listener {
 	bool secure;           /* speaks TLS */
 	bool behind;           /* there was no time to read from all connections of the last batch */
 	uint8_t listening;     /* enum listening */
-	int64_t again_ms;      /* DEAF: when to try again */
+	int64_t again_ms;      /* LISTENER_FAILED: when to try again */
 	int batch;             /* how many are accepted in a turn without overload */
 	int64_t queued_ms;     /* when the last batch was accepted, if it left connections waiting; otherwise 0 */
 	int64_t late_since_ms; /* since when every connection had waited longer than ACCEPT_TARGET_MS; 0: they have not */

@@ -38,7 +38,7 @@ void heavy_find(struct heavy_addresses *h, const struct conn_context *w) {
 	h->count = 0;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		const struct conn *c = conn_of(w, fd);
-		if (c && !peer_is_local(conn_peer(c))) heavy_add(h, peer_network(conn_peer(c)), 1);
+		if (c && !peer_is_unix(conn_peer(c))) heavy_add(h, peer_network(conn_peer(c)), 1);
 	}
 	for (unsigned i = 0; i < h->count; i++) h->address[i].weight = 0;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {

@@ -293,7 +293,7 @@ enum auth_result basic_auth_check(struct basic_auth *auth, const struct guard *g
 								  const struct request *r, const struct auth_client *from, bool may_wait,
 								  int64_t now_ms, struct auth_answer *a) {
 	struct realm *realm = guard->realm[part];
-	struct access_client client = {.peer = from->is_known && !peer_is_local(from->peer) ? from->peer : NULL,
+	struct access_client client = {.peer = from->is_known && !peer_is_unix(from->peer) ? from->peer : NULL,
 								   .gets = r->method <= METHOD_HEAD};
 	enum auth_result unknown;
 	*a = (struct auth_answer){0};

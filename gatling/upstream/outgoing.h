@@ -1,6 +1,6 @@
-/* outgoing.h - the bytes that a passage has to send to its upstream: the head of a request, then content in the frames
- * of the protocol. As long as no byte of the last frame has been sent, further content joins it, so that many small
- * pieces take hardly more room than a large one. The buffer is allocated while there is something in it. */
+/* outgoing.h - the bytes that a proxied request has to send to its upstream: the head of a request, then content in the
+ * frames of the protocol. As long as no byte of the last frame has been sent, further content joins it, so that many
+ * small pieces take hardly more room than a large one. The buffer is allocated while there is something in it. */
 #ifndef GATLING_UPSTREAM_OUTGOING_H
 #define GATLING_UPSTREAM_OUTGOING_H
 

@@ -110,7 +110,7 @@ static char *put_paths(char *at, put_variable *put, const struct upstream_script
 static char *put_client(char *at, put_variable *put, const struct upstream_request *u) {
 	char address[PEER_MAX];
 	struct slice client = {.at = address, .length = peer_format(address, u->arrival->client)};
-	if (!peer_is_local(u->arrival->client)) at = put(at, SLICE("REMOTE_ADDR"), client);
+	if (!peer_is_unix(u->arrival->client)) at = put(at, SLICE("REMOTE_ADDR"), client);
 	if (!u->user.at) return at;
 	return put(put(at, SLICE("AUTH_TYPE"), SLICE("Basic")), SLICE("REMOTE_USER"), u->user);
 }

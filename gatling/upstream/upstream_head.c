@@ -218,7 +218,7 @@ static char *put_list(char *at, const struct upstream_request *u, struct slice n
 static char *put_node(char *at, const struct peer *peer) {
 	char address[PEER_MAX];
 	struct slice text = {.at = address, .length = peer_format(address, peer)};
-	if (peer_is_local(peer)) return text_copy(at, SLICE("unknown"));
+	if (peer_is_unix(peer)) return text_copy(at, SLICE("unknown"));
 	if (peer_is_ipv4(peer)) return text_copy(at, text);
 	return text_copy(text_copy(text_copy(at, SLICE("\"[")), text), SLICE("]\""));
 }
@@ -234,7 +234,7 @@ static char *put_forwarded(char *at, const struct upstream_request *u) {
 	const struct peer *last = last_hop(u, FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
 	const struct slice scheme = u->arrival->secure ? SLICE("https") : SLICE("http");
 	const struct slice host = said_by_proxy(u, SLICE("x-forwarded-host"));
-	if (!peer_is_local(last)) {
+	if (!peer_is_unix(last)) {
 		at = put_list(at, u, SLICE("X-Forwarded-For"), FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
 		at = text_copy(at, (struct slice){.at = address, .length = peer_format(address, last)});
 		at = text_copy(at, SLICE("\r\n"));

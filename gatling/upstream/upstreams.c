@@ -424,7 +424,7 @@ void upstreams_return(struct upstreams *u, struct upstream_link *link, enum link
 	struct upstream *to = link->to;
 	end_use(link);
 	if (end != LINK_BROKEN) to->rests_until_ms = 0;
-	link->passage = NULL;
+	link->proxied = NULL;
 	link->reused = true;
 	/* both sides have everything: a reset leaves no TIME_WAIT, which would keep a port of this machine for a minute */
 	if (end == LINK_DONE && !to->address.path[0])

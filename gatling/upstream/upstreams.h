@@ -22,7 +22,7 @@ enum {
 	UPSTREAM_SITE_SHARE = 2
 };
 
-struct passage;
+struct proxied;
 struct upstream;
 
 /* For whom a connection is taken. */
@@ -36,13 +36,13 @@ struct upstream_link {
 	uint8_t kind;           /* COOKIE_UPSTREAM, see cookie.h */
 	bool reused : 1;        /* it has had a response before */
 	bool sends_at_once : 1; /* see upstreams_send_at_once() */
-	bool had_much : 1;      /* the content of its last response was longer than PASSAGE_BUFFER */
+	bool had_much : 1;      /* the content of its last response was longer than PROXIED_BUFFER */
 	int fd;
 	struct upstream *to;
 	uint64_t network; /* of the client whose request it carries, as in struct upstream_asker */
 	uint64_t site;    /* the hash of that of the asker */
 	LIST_ENTRY(upstream_link) used;
-	struct passage *passage; /* the passage that uses it; NULL: it is idle */
+	struct proxied *proxied; /* the proxied request that uses it; NULL: it is idle */
 	LIST_ENTRY(upstream_link) idle;
 };
 
@@ -58,7 +58,7 @@ struct upstreams_options {
 /* Returns NULL if memory runs out. */
 struct upstreams *upstreams_new(const struct upstreams_options *options);
 
-/* Closes idle connections, and frees upstreams; NULL is allowed. No passage may be left. */
+/* Closes idle connections, and frees upstreams; NULL is allowed. No proxied request may be left. */
 void upstreams_free(struct upstreams *upstreams);
 
 io_loop *upstreams_loop(const struct upstreams *upstreams);

@@ -197,7 +197,7 @@ static bool parse_net(struct slice word, struct peer_net *net) {
 	char *end = text_copy(text, word);
 	*end = '\0';
 	if (is_six || memchr(word.at, '/', word.length)) {
-		if (!peer_net_parse(text, net) || peer_net_is_local(net)) return false;
+		if (!peer_net_parse(text, net) || peer_net_is_unix(net)) return false;
 		/* Apache refuses networks of all addresses */
 		return is_six ? net->bits && !peer_is_ipv4(&net->first) : net->bits > 8 * PEER_IPV4_AT;
 	}

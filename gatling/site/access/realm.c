@@ -104,7 +104,7 @@ static bool add_allowed(struct access_rules *rules, struct slice text) {
 	struct peer_net net;
 	if (text.length >= sizeof address) return false;
 	*text_copy(address, text) = '\0';
-	if (!peer_net_parse(address, &net) || peer_net_is_local(&net)) return false;
+	if (!peer_net_parse(address, &net) || peer_net_is_unix(&net)) return false;
 	if (!rules->rule->tests &&
 		(!access_add_test(rules->rule, ACCESS_ANY) || !access_add_test(rules->rule, ACCESS_NETS)))
 		return false;

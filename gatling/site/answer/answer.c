@@ -108,7 +108,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	struct job *job = NULL;
 	d.site = sites_find(c->sites, host, arrival->port, c->now_ms, arrival->fetched, &job);
 	if (job) {
-		if (arrival->patient) decision_wait(&d, job);
+		if (arrival->may_wait) decision_wait(&d, job);
 		else response_status(r, 503);
 		return;
 	}

@@ -32,7 +32,7 @@ void decision_wait(struct decision *d, struct job *job) {
 }
 
 bool decision_wait_for_disk(struct decision *d, struct slice path) {
-	struct job *job = d->arrival->patient ? fetch(d->context->fetcher, path) : NULL;
+	struct job *job = d->arrival->may_wait ? fetch(d->context->fetcher, path) : NULL;
 	if (job) decision_wait(d, job);
 	return job;
 }
@@ -83,8 +83,8 @@ void answer_error(struct decision *d, int status) {
 static enum auth_result ask(const struct decision *d, const struct guard *guard, enum guard_part part,
 							struct auth_answer *admission) {
 	const struct auth_client client = {.peer = d->arrival->client, .is_known = d->arrival->client_is_known};
-	return basic_auth_check(d->context->auth, guard, part, d->request, &client, d->arrival->patient, d->context->now_ms,
-							admission);
+	return basic_auth_check(d->context->auth, guard, part, d->request, &client, d->arrival->may_wait,
+							d->context->now_ms, admission);
 }
 
 /* Returns whether a part of a guard admits the request. If not, fills in the response. */

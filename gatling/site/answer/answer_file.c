@@ -60,7 +60,7 @@ static void answer_file(struct decision *d, const struct resource *resource) {
 static bool wait_for_etag(struct decision *d, struct resource *resource, enum coding coding, enum etag_use least) {
 	const enum etag_use use = precondition_etag_use(d->request, &resource->representation[coding]->validators);
 	struct job *job = cache_hash(d->context->cache, resource, coding, use > least ? use : least);
-	if (!job || !d->arrival->patient) return false;
+	if (!job || !d->arrival->may_wait) return false;
 	decision_wait(d, job);
 	return true;
 }
@@ -76,7 +76,7 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 	if (resource->available >> coding & 1) return resource->representation[coding];
 	/* all of it is read anyway, and is converted again when its entity-tag becomes known */
 	if (wait_for_etag(d, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP, ETAG_USEFUL)) return NULL;
-	struct job *job = d->arrival->patient ? cache_convert(d->context->cache, resource, (enum coding)coding) : NULL;
+	struct job *job = d->arrival->may_wait ? cache_convert(d->context->cache, resource, (enum coding)coding) : NULL;
 	struct coding_weights weights = coding_weights(d->request);
 	coding = coding_choose(&weights, resource->available);
 	if (job) decision_wait(d, job);

@@ -32,7 +32,7 @@ static void answer_listing(struct decision *d) {
 									  .of_site = site_begins_at(d->site, decision_path(d)),
 									  .format = format,
 									  .coding = (enum coding)coding};
-	int error = listing_cache_find(d->context->listings, &request, d->arrival->patient, &found);
+	int error = listing_cache_find(d->context->listings, &request, d->arrival->may_wait, &found);
 	if (error) {
 		answer_error(d, response_status_of(error));
 		return;

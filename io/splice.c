@@ -1,4 +1,4 @@
-/* relay.c - bytes that go from one socket to another. On Linux they do not leave the kernel: splice(2) moves them
+/* splice.c - bytes that go from one socket to another. On Linux they do not leave the kernel: splice(2) moves them
  * through a pipe. A loop needs only one pipe, since it is empty after each call. */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,20 +21,20 @@ static bool unsuited(int error) { return error == EINVAL || error == ENOSYS || e
 
 /* Opens the pipe, if it is not open. Returns whether it is. If the system forbids it, it is not tried again. */
 static bool open_pipe(io_loop *loop) {
-	if (loop->relay_read >= 0) return true;
+	if (loop->splice_read >= 0) return true;
 	int end[2];
-	if (loop->relay_read == REFUSED) return false;
+	if (loop->splice_read == REFUSED) return false;
 	if (pipe2(end, O_NONBLOCK | O_CLOEXEC) == -1) {
-		if (errno == ENOSYS || errno == EPERM) loop->relay_read = REFUSED;
+		if (errno == ENOSYS || errno == EPERM) loop->splice_read = REFUSED;
 		return false;
 	}
 	(void)fcntl(end[1], F_SETPIPE_SZ, PIPE);
-	loop->relay_read = end[0];
-	loop->relay_write = end[1];
+	loop->splice_read = end[0];
+	loop->splice_write = end[1];
 	return true;
 }
 
-bool io_relays(io_loop *loop) {
+bool io_splices(io_loop *loop) {
 	return !loop->mechanism->received && open_pipe(loop); /* which may have read bytes already */
 }
 
@@ -68,20 +68,20 @@ static bool read_rest(int from, char *buffer, size_t length) {
 	return true;
 }
 
-/* Does what io_relay() does, or returns false, with nothing done, if the kernel cannot. */
-static bool relay_in_kernel(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent,
-							ssize_t *result) {
-	if (!io_relays(loop)) return false;
-	*result = move(from, loop->relay_write, length);
+/* Does what io_splice() does, or returns false, with nothing done, if the kernel cannot. */
+static bool splice_in_kernel(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent,
+							 ssize_t *result) {
+	if (!io_splices(loop)) return false;
+	*result = move(from, loop->splice_write, length);
 	if (*result == -1 && unsuited(errno)) return false;
 	if (*result == -1 && errno == EAGAIN && io_eagain_read(loop, from) == 0) errno = EAGAIN;
 	if (*result <= 0) return true;
-	const ssize_t moved = move(loop->relay_read, to, (size_t)*result);
+	const ssize_t moved = move(loop->splice_read, to, (size_t)*result);
 	*sent = moved > 0 ? (size_t)moved : 0;
-	if (read_rest(loop->relay_read, buffer, (size_t)*result - *sent)) return true;
-	close(loop->relay_read); /* and the bytes in it are lost */
-	close(loop->relay_write);
-	loop->relay_read = loop->relay_write = -1;
+	if (read_rest(loop->splice_read, buffer, (size_t)*result - *sent)) return true;
+	close(loop->splice_read); /* and the bytes in it are lost */
+	close(loop->splice_write);
+	loop->splice_read = loop->splice_write = -1;
 	*result = -1;
 	errno = EIO;
 	return true;
@@ -89,7 +89,7 @@ static bool relay_in_kernel(io_loop *loop, int from, int to, void *buffer, size_
 
 #else
 
-bool io_relays(io_loop *loop) {
+bool io_splices(io_loop *loop) {
 	(void)loop;
 	return false;
 }
@@ -99,18 +99,18 @@ size_t io_room(int fd) {
 	return 0;
 }
 
-static bool relay_in_kernel(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent,
-							ssize_t *result) {
+static bool splice_in_kernel(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent,
+							 ssize_t *result) {
 	(void)loop, (void)from, (void)to, (void)buffer, (void)length, (void)sent, (void)result;
 	return false;
 }
 
 #endif
 
-ssize_t io_relay(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent) {
+ssize_t io_splice(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent) {
 	ssize_t result;
 	*sent = 0;
-	if (relay_in_kernel(loop, from, to, buffer, length, sent, &result)) return result;
+	if (splice_in_kernel(loop, from, to, buffer, length, sent, &result)) return result;
 	result = io_tryread(loop, from, buffer, length);
 	if (result <= 0) return result;
 	const ssize_t written = io_trywrite(loop, to, buffer, (size_t)result);

@@ -1,29 +1,29 @@
-/* passage_life.c - see passage_state.h: the beginning and the end of a passage. */
+/* proxied_life.c - see proxied_state.h: the beginning and the end of a proxied request. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
-#include "gatling/upstream/passage_state.h"
+#include "gatling/upstream/proxied_state.h"
 #include "gatling/upstream/upstream_gzip.h"
 
 /* As long as the response is being compressed, there is content. */
-enum passage_state passage_state(const struct passage *p) {
-	return p->state == PASSAGE_ENDED && p->gzip ? PASSAGE_CONTENT : p->state;
+enum proxied_state proxied_state(const struct proxied *p) {
+	return p->state == PROXIED_ENDED && p->gzip ? PROXIED_CONTENT : p->state;
 }
 
-int passage_failure(const struct passage *p) { return p->failure; }
-unsigned passage_stalls(const struct passage *p) { return p->stalls; }
-unsigned passage_answered_ms(const struct passage *p) { return p->answered_ms; }
+int proxied_failure(const struct proxied *p) { return p->failure; }
+unsigned proxied_stalls(const struct proxied *p) { return p->stalls; }
+unsigned proxied_answered_ms(const struct proxied *p) { return p->answered_ms; }
 
-bool passage_format(const struct passage *p, char *out) {
+bool proxied_format(const struct proxied *p, char *out) {
 	if (p->link) upstreams_format(p->link, out);
 	else *text_copy(out, slice_of(p->to)) = '\0';
 	return *out;
 }
 
-size_t passage_memory(const struct passage *p) {
+size_t proxied_memory(const struct proxied *p) {
 	return sizeof *p + (p->records ? sizeof *p->records : 0) + (p->gzip ? (size_t)GZIP_WRITER : 0) + p->out.size +
 		   p->in.size + (p->lines ? p->head.lines : 0);
 }
@@ -52,25 +52,25 @@ static size_t write_head(char *out, const struct upstream_target *target, const 
 	return upstream_request_head(out, &named);
 }
 
-struct passage *passage_new(struct upstreams *u, const struct upstream_target *target, const struct upstream_request *r,
-							struct passage_share *share) {
+struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *target, const struct upstream_request *r,
+							struct proxied_share *share) {
 	enum { HEAD_ROOM = (int)UPSTREAM_CGI_MAX > (int)UPSTREAM_REQUEST_MAX ? UPSTREAM_CGI_MAX : UPSTREAM_REQUEST_MAX };
 	char *const head = WORKSPACE(HEAD_ROOM);
 	const bool http = target->protocol == UPSTREAM_HTTP, fcgi = target->protocol == UPSTREAM_FCGI;
 	const struct request *q = r->request;
-	struct passage *p;
+	struct proxied *p;
 	const bool complete = q->framing == BODY_NONE, upgrades = http && upstream_upgrades(q);
 	const size_t records = fcgi ? sizeof *p->records : 0;
 	p = malloc(sizeof *p + records + r->site.length);
 	if (!p) return NULL;
 	char *const site = (char *)(p + 1) + records;
-	*p = (struct passage){
+	*p = (struct proxied){
 		.upstreams = u,
 		.target = upstream_target_retain(target),
 		.records = fcgi ? (struct fcgi_records *)(p + 1) : NULL,
 		.share = share,
-		.relay_to = -1,
-		.asker = {.network = peer_is_local(r->arrival->client) ? 0 : peer_network(r->arrival->client),
+		.splice_to = -1,
+		.asker = {.network = peer_is_unix(r->arrival->client) ? 0 : peer_network(r->arrival->client),
 				  .site = {.at = site, .length = r->site.length}},
 		.answered_ms = (uint32_t)io_now(upstreams_loop(u)),
 		.head_only = q->method == METHOD_HEAD,
@@ -90,51 +90,51 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 	if (fcgi) *p->records = (struct fcgi_records){0};
 	(void)text_copy(site, r->site);
 	if (!outgoing_begin(&p->out, (struct slice){.at = head, .length = write_head(head, target, r)})) {
-		passage_free(p);
+		proxied_free(p);
 		return NULL;
 	}
-	if (!p->content_first) passage_use(p, false, 0);
+	if (!p->content_first) proxied_use(p, false, 0);
 	return p;
 }
 
-void passage_on_ready(struct passage *p, void (*ready)(void *), void *owner) {
+void proxied_on_ready(struct proxied *p, void (*ready)(void *), void *owner) {
 	p->ready = ready;
 	p->owner = owner;
 }
 
 /* Returns whether the upstream has done all that it can for now. */
-static bool waits_for_client(const struct passage *p) {
-	if (p->state == PASSAGE_TUNNEL) return false;
-	if (p->starved || (p->in.length && p->state > PASSAGE_WAITS) || p->state == PASSAGE_HEAD ||
-		p->state == PASSAGE_ENDED)
+static bool waits_for_client(const struct proxied *p) {
+	if (p->state == PROXIED_TUNNEL) return false;
+	if (p->starved || (p->in.length && p->state > PROXIED_WAITS) || p->state == PROXIED_HEAD ||
+		p->state == PROXIED_ENDED)
 		return true;
-	return p->state <= PASSAGE_WAITS && !p->complete && !p->expects && (!passage_to_send(p) || p->holds);
+	return p->state <= PROXIED_WAITS && !p->complete && !p->expects && (!proxied_to_send(p) || p->holds);
 }
 
-void passage_timed_out(struct passage *p) {
-	if (p->state == PASSAGE_CONNECTS) {
-		passage_connect_elsewhere(p, ETIMEDOUT);
+void proxied_timed_out(struct proxied *p) {
+	if (p->state == PROXIED_CONNECTS) {
+		proxied_connect_elsewhere(p, ETIMEDOUT);
 	} else if (waits_for_client(p)) {
 		p->stalls++;
-		passage_set_deadline(p);
+		proxied_set_deadline(p);
 	} else {
-		passage_blame(p, 504, "has not gone on for a minute");
+		proxied_blame(p, 504, "has not gone on for a minute");
 	}
 	p->ready(p->owner);
 }
 
-void passage_free(struct passage *p) {
+void proxied_free(struct proxied *p) {
 	if (!p) return;
-	const bool whole = p->state == PASSAGE_ENDED && p->complete && !passage_to_send(p) && !p->unwanted &&
+	const bool whole = p->state == PROXIED_ENDED && p->complete && !proxied_to_send(p) && !p->unwanted &&
 					   p->in.at == p->in.length && !p->head.until_close && !p->upgrades;
 	const bool kept = whole && p->head.keep_alive && !p->upstream_ended;
-	if (p->link && p->records) fcgi_finish(p->records, passage_complain, p);
+	if (p->link && p->records) fcgi_finish(p->records, proxied_complain, p);
 	/* content of the request may not have arrived, even if there is a response */
 	const enum link_end end = kept ? LINK_KEPT : whole && !p->held ? LINK_DONE : LINK_BROKEN;
 	if (p->link) upstreams_return(p->upstreams, p->link, end);
 	outgoing_forget(&p->out);
-	passage_free_input(p);
-	passage_free_gzip(p);
+	proxied_free_input(p);
+	proxied_free_gzip(p);
 	upstream_target_release(p->target);
 	free(p->lines);
 	free(p);

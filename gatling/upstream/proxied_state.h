@@ -1,14 +1,14 @@
-/* passage_state.h - the inside of a passage. passage_life.c has its beginning and end, passage_response.c reads from
- * the upstream, and passage_request.c writes to it and chooses the connection. A file calls only those behind it in
+/* proxied_state.h - the inside of a proxied request. proxied_life.c has its beginning and end, proxied_response.c reads from
+ * the upstream, and proxied_request.c writes to it and chooses the connection. A file calls only those behind it in
  * this list. */
-#ifndef GATLING_UPSTREAM_PASSAGE_STATE_H
-#define GATLING_UPSTREAM_PASSAGE_STATE_H
+#ifndef GATLING_UPSTREAM_PROXIED_STATE_H
+#define GATLING_UPSTREAM_PROXIED_STATE_H
 
 #include "gatling/upstream/outgoing.h"
-#include "gatling/upstream/passage.h"
+#include "gatling/upstream/proxied.h"
 
 /* There may be thousands: the order of the members leaves hardly any gaps. */
-struct passage {
+struct proxied {
 	struct upstreams *upstreams;
 	struct upstream_link *link; /* NULL: it has failed, or content_first */
 	char to[UPSTREAM_TEXT_MAX]; /* the address of the link after it is gone; "": not known */
@@ -17,16 +17,16 @@ struct passage {
 	struct gzip_writer *gzip;     /* compresses the response, until all output has been taken; or NULL */
 	void (*ready)(void *owner);
 	void *owner;
-	struct passage_share *share; /* or NULL */
+	struct proxied_share *share; /* or NULL */
 	struct upstream_asker asker; /* its site is behind this struct, and the records */
 	uint64_t held;               /* bytes of the request's content that have been put */
-	enum passage_state state;
+	enum proxied_state state;
 	int failure;
 	unsigned tried; /* a bit for each address that has been tried */
 	unsigned interims;
-	unsigned stalls;      /* see passage_stalls() */
+	unsigned stalls;      /* see proxied_stalls() */
 	uint32_t sent;        /* bytes of the request since the deadline was set */
-	uint32_t answered_ms; /* before there is a response: when the passage began */
+	uint32_t answered_ms; /* before there is a response: when the proxied request began */
 	bool starved;
 	bool head_only, upgrades;
 	bool gzips;          /* the client wants gzip, and the head of the response has not come yet */
@@ -34,7 +34,7 @@ struct passage {
 	bool repeatable;     /* the request has no content, and may be sent twice: it is kept until a response comes */
 	bool expects;        /* the client may wait for a 100, and has sent no content */
 	bool continues;      /* the client waits for a 100, which a program does not send */
-	bool holds;          /* nothing is sent until the content is complete, or longer than PASSAGE_HELD */
+	bool holds;          /* nothing is sent until the content is complete, or longer than PROXIED_HELD */
 	bool content_first;  /* no connection is taken until content has come, or its end */
 	bool complete;       /* all of the request has been put */
 	bool shut;           /* the sending side of the connection has been shut down */
@@ -50,47 +50,47 @@ struct passage {
 	char *lines; /* field lines of the head until it is taken, then of the trailer section; head.lines: bytes */
 	struct body body;
 	struct slice piece; /* the piece of content that the owner has */
-	int relay_to;       /* the socket that content may go straight to, or -1 */
-	uint64_t relayed;   /* bytes that went there, see passage_relayed() */
+	int splice_to;      /* the socket that content may go straight to, or -1 */
+	uint64_t spliced;   /* bytes that went there, see proxied_spliced() */
 };
 
-static inline io_loop *passage_loop(const struct passage *passage) { return upstreams_loop(passage->upstreams); }
+static inline io_loop *proxied_loop(const struct proxied *proxied) { return upstreams_loop(proxied->upstreams); }
 
-/* --- passage_request.c --- */
+/* --- proxied_request.c --- */
 
-/* Does what passage_fail() does, and reports what the upstream has done. */
-void passage_blame(struct passage *passage, int status, const char *what);
+/* Does what proxied_fail() does, and reports what the upstream has done. */
+void proxied_blame(struct proxied *proxied, int status, const char *what);
 
 /* Reports a line that a program has written to its standard error; for fcgi_read(). */
-void passage_complain(void *passage, struct slice line);
+void proxied_complain(void *proxied, struct slice line);
 
-/* passage_set_deadline() starts the time in which the upstream has to act. passage_note_progress() does so after
+/* proxied_set_deadline() starts the time in which the upstream has to act. proxied_note_progress() does so after
  * progress. */
-void passage_set_deadline(const struct passage *passage);
-void passage_note_progress(struct passage *passage);
+void proxied_set_deadline(const struct proxied *proxied);
+void proxied_note_progress(struct proxied *proxied);
 
 /* Returns how many bytes of the request have not been sent. */
-static inline size_t passage_to_send(const struct passage *passage) { return outgoing_rest(&passage->out).length; }
+static inline size_t proxied_to_send(const struct proxied *proxied) { return outgoing_rest(&proxied->out).length; }
 
 /* Takes a connection; if an address cannot be connected to, tries the next one. fresh: takes no idle connection.
  * failure: the status to answer for earlier addresses if there is no other; 0: none was tried. */
-void passage_use(struct passage *passage, bool fresh, int failure);
+void proxied_use(struct proxied *proxied, bool fresh, int failure);
 
 /* Tries another address. error: the errno for which this one cannot be connected to. */
-void passage_connect_elsewhere(struct passage *passage, int error);
+void proxied_connect_elsewhere(struct proxied *proxied, int error);
 
 /* Sends the request to another address, if it may be repeated; otherwise fails. Called after a connection on which no
  * byte of a response has come. */
-void passage_ask_another(struct passage *passage);
+void proxied_ask_another(struct proxied *proxied);
 
 /* Sends the request once more on a new connection, since an upstream may close an idle one just when it is used again.
  * Returns false if the connection was not idle before, or the request may not be repeated. */
-bool passage_repeat(struct passage *passage);
+bool proxied_repeat(struct proxied *proxied);
 
-/* --- passage_response.c --- */
+/* --- proxied_response.c --- */
 
 /* Free the input, and the gzip writer. */
-void passage_free_input(struct passage *passage);
-void passage_free_gzip(struct passage *passage);
+void proxied_free_input(struct proxied *proxied);
+void proxied_free_gzip(struct proxied *proxied);
 
 #endif

@@ -1,4 +1,4 @@
-/* test_relay.c - bytes relayed from one socket to another (io_relay()), with every mechanism. */
+/* test_splice.c - bytes spliced from one socket to another (io_splice()), with every mechanism. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -62,10 +62,10 @@ static void wait_for_some(void) {
 	while (io_canread(loop) != from);
 }
 
-/* Returns how many bytes were relayed, at least one; *sent is that of io_relay(). */
-static size_t relay(size_t *sent) {
+/* Returns how many bytes were spliced, at least one; *sent is that of io_splice(). */
+static size_t splice_some(size_t *sent) {
 	ssize_t n;
-	while ((n = io_relay(loop, from, to, buffer, sizeof buffer, sent)) == -1 && errno == EAGAIN) wait_for_some();
+	while ((n = io_splice(loop, from, to, buffer, sizeof buffer, sent)) == -1 && errno == EAGAIN) wait_for_some();
 	assert_in_range(n, 1, sizeof buffer);
 	assert_in_range(*sent, 0, n);
 	return (size_t)n;
@@ -83,13 +83,13 @@ static void take_out(void) {
 	for (ssize_t n; (n = read(sink, content, sizeof content)) > 0;) is_next(content, (size_t)n);
 }
 
-static void what_is_relayed_arrives(void **state) {
+static void what_is_spliced_arrives(void **state) {
 	(void)state;
 	for (int i = 0; i < 100; i++) {
 		size_t sent;
 		put_some();
 		while (got < put) {
-			const size_t n = relay(&sent);
+			const size_t n = splice_some(&sent);
 			take_out();
 			is_next(buffer, n - sent);
 		}
@@ -102,7 +102,7 @@ static void what_there_is_no_room_for_is_handed_back_in_order(void **state) {
 	for (int round = 0; round < 3; round++) {
 		size_t n, sent;
 		do put_some();
-		while ((n = relay(&sent)) == sent);
+		while ((n = splice_some(&sent)) == sent);
 		take_out();
 		is_next(buffer, n - sent);
 	}
@@ -111,14 +111,14 @@ static void what_there_is_no_room_for_is_handed_back_in_order(void **state) {
 static void where_nothing_has_come_it_is_waited_for(void **state) {
 	(void)state;
 	size_t sent = 1;
-	assert_int_equal(io_relay(loop, from, to, buffer, sizeof buffer, &sent), -1);
+	assert_int_equal(io_splice(loop, from, to, buffer, sizeof buffer, &sent), -1);
 	assert_int_equal(errno, EAGAIN);
 	assert_int_equal(sent, 0);
 	assert_int_equal(io_wait(loop, 0), 0);
 	assert_int_equal(io_canread(loop), -1);
 	put_some();
 	wait_for_some();
-	relay(&sent);
+	splice_some(&sent);
 }
 
 static void the_end_is_told_when_all_has_been_taken(void **state) {
@@ -127,11 +127,11 @@ static void the_end_is_told_when_all_has_been_taken(void **state) {
 	put_some();
 	shutdown(source, SHUT_WR);
 	while (got < put) {
-		const size_t n = relay(&sent);
+		const size_t n = splice_some(&sent);
 		take_out();
 		is_next(buffer, n - sent);
 	}
-	assert_int_equal(io_relay(loop, from, to, buffer, sizeof buffer, &sent), 0);
+	assert_int_equal(io_splice(loop, from, to, buffer, sizeof buffer, &sent), 0);
 }
 
 static void where_nobody_reads_any_more_all_is_handed_back(void **state) {
@@ -139,7 +139,7 @@ static void where_nobody_reads_any_more_all_is_handed_back(void **state) {
 	size_t sent;
 	shutdown(sink, SHUT_RD);
 	put_some();
-	const size_t n = relay(&sent);
+	const size_t n = splice_some(&sent);
 	assert_int_equal(sent, 0);
 	is_next(buffer, n);
 	assert_int_equal(io_trywrite(loop, to, "x", 1), -1);
@@ -150,7 +150,7 @@ static void no_more_than_was_asked_for_is_taken(void **state) {
 	(void)state;
 	size_t sent;
 	put_some();
-	assert_int_equal(io_relay(loop, from, to, buffer, 1000, &sent), 1000);
+	assert_int_equal(io_splice(loop, from, to, buffer, 1000, &sent), 1000);
 	take_out();
 	is_next(buffer, 1000 - sent);
 	assert_int_equal(got, 1000);
@@ -201,7 +201,7 @@ static void what_a_socket_has_room_for_it_takes(void **state) {
 int main(void) {
 #define IN_LOOP(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		IN_LOOP(what_is_relayed_arrives),
+		IN_LOOP(what_is_spliced_arrives),
 		IN_LOOP(what_there_is_no_room_for_is_handed_back_in_order),
 		IN_LOOP(where_nothing_has_come_it_is_waited_for),
 		IN_LOOP(the_end_is_told_when_all_has_been_taken),

@@ -1,0 +1,250 @@
+/* proxied_request.c - see proxied_state.h: writes the request to the upstream, and chooses the connection. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gatling/base/workspace.h"
+#include "gatling/upstream/proxied_state.h"
+
+enum { COPIED_MAX = 4 * 1024 }; /* bytes; shorter pieces of content are copied, to be sent with what follows */
+
+void proxied_complain(void *proxied, struct slice line) {
+	const struct proxied *p = proxied;
+	upstreams_report(p->link, line);
+}
+
+void proxied_fail(struct proxied *p, int status) {
+	if (p->link && p->records) fcgi_finish(p->records, proxied_complain, p);
+	if (p->link) {
+		upstreams_format(p->link, p->to);
+		upstreams_return(p->upstreams, p->link, LINK_BROKEN);
+	} else if (!p->to[0] && p->target->count == 1) {
+		upstream_format(p->to, &p->target->at[0]); /* there was no connection to it */
+	}
+	p->link = NULL;
+	p->state = PROXIED_FAILED;
+	p->failure = status;
+}
+
+void proxied_blame(struct proxied *p, int status, const char *what) {
+	upstreams_complain(p->link, what);
+	proxied_fail(p, status);
+}
+
+void proxied_set_deadline(const struct proxied *p) {
+	int64_t ms = p->state == PROXIED_CONNECTS ? UPSTREAM_CONNECT_MS
+				 : p->state == PROXIED_TUNNEL ? PROXIED_TUNNEL_MS
+											  : PROXIED_WAIT_MS;
+	io_timeout(proxied_loop(p), p->link->fd, io_now(proxied_loop(p)) + ms);
+}
+
+void proxied_note_progress(struct proxied *p) {
+	p->stalls = 0;
+	p->sent = 0;
+	proxied_set_deadline(p);
+}
+
+/* --- the request --- */
+
+/* Notes bytes that the upstream has taken. A few bytes do not move the deadline; otherwise a client could hold a
+ * connection with one byte a minute. */
+static void note_sent(struct proxied *p, size_t n) {
+	p->sent += (uint32_t)n;
+	if (p->sent >= PROXIED_CONTENT_LEAST || p->complete || p->state == PROXIED_TUNNEL) proxied_note_progress(p);
+}
+
+/* Frees the bytes of the request after all of them have been sent, unless they may have to be sent again. */
+static void forget_sent(struct proxied *p) {
+	if (!proxied_to_send(p) && !(p->repeatable && p->state <= PROXIED_WAITS)) outgoing_forget(&p->out);
+}
+
+static bool can_write(const struct proxied *p) {
+	return p->state > PROXIED_CONNECTS && p->link && !p->blocked && !p->holds;
+}
+
+/* Writes bytes to the upstream. Returns how many need not be kept: all, if writing fails, since the upstream may have
+ * answered before the end of the request. */
+static size_t write_some(struct proxied *p, struct slice bytes) {
+	ssize_t n = io_trywrite(proxied_loop(p), p->link->fd, bytes.at, bytes.length);
+	p->blocked = n == -1 && errno == EAGAIN;
+	if (p->blocked) return 0;
+	const bool no_memory = n == -1 && (errno == ENOMEM || errno == ENOBUFS);
+	if (no_memory && (p->state == PROXIED_WAITS || p->state == PROXIED_TUNNEL)) { /* nothing else ends it soon */
+		proxied_fail(p, 503);
+		return bytes.length;
+	}
+	if (n == -1) {
+		p->unwanted = true;
+		return bytes.length;
+	}
+	note_sent(p, (size_t)n);
+	return (size_t)n;
+}
+
+/* Sends as much as possible. While the connection is being made, try_connection() does so instead. */
+void proxied_flush(struct proxied *p) {
+	if (p->content_first) return;
+	if (!p->link && p->state == PROXIED_CONNECTS) { /* it was content_first */
+		proxied_use(p, false, 0);
+		return;
+	}
+	if (p->holds && !p->complete && p->held <= PROXIED_HELD) return;
+	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
+	p->holds = false;
+	while (can_write(p) && proxied_to_send(p)) outgoing_sent(&p->out, write_some(p, outgoing_rest(&p->out)));
+	if (!p->link || p->state == PROXIED_CONNECTS) return;
+	if (p->state == PROXIED_TUNNEL && p->complete && !proxied_to_send(p) && !p->shut)
+		p->shut = shutdown(p->link->fd, SHUT_WR) == 0;
+	if (!proxied_to_send(p)) io_dontwantwrite(proxied_loop(p), p->link->fd);
+	else if (io_wantwrite(proxied_loop(p), p->link->fd) == -1) proxied_fail(p, 503);
+	forget_sent(p);
+}
+
+size_t proxied_unsent(const struct proxied *p) { return outgoing_content(&p->out); }
+
+/* Returns whether content of the request is dropped. */
+static bool drops_content(const struct proxied *p) { return p->unwanted || p->state >= PROXIED_ENDED; }
+
+size_t proxied_room(const struct proxied *p) {
+	size_t used = proxied_unsent(p);
+	used -= used > OUTGOING_OVERHEAD ? OUTGOING_OVERHEAD : used; /* PROXIED_BUFFER bytes fit with their frames */
+	if (drops_content(p)) return PROXIED_BUFFER;
+	return used < PROXIED_BUFFER ? PROXIED_BUFFER - used : 0;
+}
+
+size_t proxied_put(struct proxied *p, struct slice content) {
+	if (drops_content(p)) return content.length;
+	const size_t room = proxied_room(p) < OUTGOING_PIECE_MAX ? proxied_room(p) : OUTGOING_PIECE_MAX;
+	if (content.length > room) content.length = room;
+	const size_t length = content.length;
+	const bool framed = p->state != PROXIED_TUNNEL && p->out.framing != FRAMED_NOT;
+	p->held += length;
+	p->content_first &= !length;
+	p->expects &= !length;
+	if (length >= COPIED_MAX && !framed && !proxied_to_send(p) && can_write(p))
+		slice_drop(&content, write_some(p, content)); /* no copy */
+	if (content.length && !outgoing_put(&p->out, content, framed)) proxied_fail(p, 503);
+	return length;
+}
+
+bool proxied_splices(const struct proxied *p) {
+	return can_write(p) && !drops_content(p) && p->state != PROXIED_TUNNEL && p->out.framing == FRAMED_NOT &&
+		   !proxied_to_send(p) && io_splices(proxied_loop(p));
+}
+
+ssize_t proxied_splice_from(struct proxied *p, int fd, void *buffer, size_t length, size_t *sent) {
+	const ssize_t n = io_splice(proxied_loop(p), fd, p->link->fd, buffer, length, sent);
+	p->held += *sent;
+	p->expects &= !*sent;
+	if (*sent) note_sent(p, *sent);
+	return n;
+}
+
+void proxied_put_end(struct proxied *p, struct slice section) {
+	char *const lines = WORKSPACE(UPSTREAM_TRAILERS_MAX);
+	p->complete = true;
+	p->content_first = false;
+	if (drops_content(p) || p->state == PROXIED_TUNNEL) return;
+	if (p->state > PROXIED_CONNECTS) proxied_note_progress(p); /* the rest is up to the upstream */
+	const struct slice trailers = {.at = lines, .length = upstream_trailers(section, lines)};
+	if (!outgoing_end(&p->out, trailers)) proxied_fail(p, 503);
+}
+
+/* --- connecting --- */
+
+/* Creates a 100 (Continue) for a client that waits for it. */
+static void say_continue(struct proxied *p) {
+	p->continues = false;
+	if (!(p->lines = malloc(1))) {
+		proxied_fail(p, 503);
+		return;
+	}
+	p->head = (struct upstream_response){.status = 100, .reason = SLICE("Continue")};
+	p->state = PROXIED_HEAD;
+}
+
+/* Writes to the connection, which shows whether it has been made. Returns 0 if it has (the proxied request may have
+ * failed since then), EAGAIN while it is being made, or another errno. */
+static int try_connection(struct proxied *p) {
+	const struct slice bytes = p->holds ? (struct slice){0} : outgoing_rest(&p->out);
+	const ssize_t n = io_trywrite(proxied_loop(p), p->link->fd, bytes.at, bytes.length);
+	if (n == -1 && errno == ENOTCONN && io_eagain_write(proxied_loop(p), p->link->fd) == 0) return EAGAIN; /* BSD */
+	if (n == -1) return errno;
+	outgoing_sent(&p->out, (size_t)n);
+	p->state = PROXIED_WAITS;
+	p->blocked = false;
+	proxied_set_deadline(p);
+	if (p->continues) say_continue(p);
+	proxied_flush(p);
+	return 0;
+}
+
+/* Gives back a connection that cannot be made. Returns the status to answer if there is no other. */
+static int give_back(struct proxied *p, int error) {
+	upstreams_format(p->link, p->to);
+	return upstreams_return_failed(p->upstreams, p->link, error);
+}
+
+void proxied_use(struct proxied *p, bool fresh, int failure) {
+	int status;
+	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, &p->asker, &p->tried, &status))) {
+		const bool reused = p->link->reused;
+		p->link->proxied = p;
+		p->blocked = false;
+		p->state = reused ? PROXIED_WAITS : PROXIED_CONNECTS;
+		proxied_set_deadline(p);
+		if (!p->complete || p->upgrades) upstreams_send_at_once(p->link);
+		if (io_wantwrite(proxied_loop(p), p->link->fd) == -1 || io_wantread(proxied_loop(p), p->link->fd) == -1) {
+			proxied_fail(p, 503);
+			return;
+		}
+		const int error = reused ? 0 : try_connection(p);
+		if (reused) proxied_flush(p);
+		if (error == 0 || error == EAGAIN) return;
+		failure = give_back(p, error);
+	}
+	proxied_fail(p, status == 502 && failure ? failure : status);
+}
+
+void proxied_connect_elsewhere(struct proxied *p, int error) { proxied_use(p, false, give_back(p, error)); }
+
+void proxied_ask_another(struct proxied *p) {
+	const bool again = p->repeatable;
+	upstreams_format(p->link, p->to);
+	upstreams_return_ended(p->upstreams, p->link);
+	p->link = NULL;
+	p->repeatable = false; /* the request itself may be the reason */
+	if (!again) {
+		proxied_fail(p, 502);
+		return;
+	}
+	outgoing_rewind(&p->out);
+	p->unwanted = false;
+	proxied_use(p, true, 502);
+}
+
+bool proxied_repeat(struct proxied *p) {
+	if (!p->link->reused || !p->repeatable) return false;
+	upstreams_return(p->upstreams, p->link, LINK_BROKEN);
+	p->link = NULL;
+	outgoing_rewind(&p->out);
+	p->tried = 0;
+	p->unwanted = false;
+	proxied_use(p, true, 0);
+	p->repeatable = false;
+	return true;
+}
+
+/* --- events --- */
+
+void proxied_writable(struct proxied *p) {
+	if (p->state == PROXIED_CONNECTS) {
+		const int error = try_connection(p);
+		if (error == EAGAIN) return;
+		if (error) proxied_connect_elsewhere(p, error);
+		else if (p->link && io_wantread(proxied_loop(p), p->link->fd) == -1) proxied_fail(p, 503);
+	} else {
+		p->blocked = false;
+		proxied_flush(p);
+	}
+	p->ready(p->owner);
+}
