@@ -69,7 +69,7 @@ static bool in_memory(int file, off_t offset, off_t other) {
 
 /* Starts to read the whole window, then waits for it by copying it: this takes no descriptor, which a full server may
  * not have. */
-static void run(struct io_task *task, const atomic_bool *stop) {
+static void run_read(struct io_task *task, const atomic_bool *stop) {
 	const struct io_read *r = (struct io_read *)task;
 	(void)stop;
 	io_read_begins();
@@ -92,7 +92,7 @@ static bool in_memory(int file, off_t offset, off_t other) {
 	return look(file, offset);
 }
 
-static void run(struct io_task *task, const atomic_bool *stop) { (void)task, (void)stop; }
+static void run_read(struct io_task *task, const atomic_bool *stop) { (void)task, (void)stop; }
 
 #endif
 
@@ -124,7 +124,8 @@ static bool start(io_loop *loop, int fd, int file, off_t offset, uint64_t length
 	if (!r) return false;
 	off_t end = offset + (off_t)length;
 	if (length > IO_READ_WINDOW) end = (offset + IO_READ_WINDOW) / BOUNDARY * BOUNDARY;
-	*r = (struct io_read){.task = {.run = run}, .reader = reader, .fd = fd, .file = file, .offset = offset, .end = end};
+	*r = (struct io_read){
+		.task = {.run = run_read}, .reader = reader, .fd = fd, .file = file, .offset = offset, .end = end};
 	if (!io_tasks_add(reader->tasks, &r->task)) {
 		free(r);
 		return false;

@@ -59,7 +59,7 @@ io_tasks *io_tasks_new(io_loop *loop, int nice) {
 	return tasks;
 }
 
-static void *run(void *argument) {
+static void *task_thread(void *argument) {
 	io_tasks *tasks = argument;
 #ifdef __linux__
 	if (tasks->nice) (void)setpriority(PRIO_PROCESS, 0, tasks->nice); /* of this thread alone */
@@ -84,7 +84,7 @@ static void *run(void *argument) {
 }
 
 bool io_tasks_add(io_tasks *tasks, struct io_task *task) {
-	if (!tasks->started && pthread_create(&tasks->thread, NULL, run, tasks) != 0) return false;
+	if (!tasks->started && pthread_create(&tasks->thread, NULL, task_thread, tasks) != 0) return false;
 	tasks->started = true;
 	tasks->loop->tasks++;
 	pthread_mutex_lock(&tasks->mutex);

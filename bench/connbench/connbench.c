@@ -173,7 +173,7 @@ static int take_sample(unsigned open, const int *holder, unsigned per_holder, st
 }
 
 /* Opens all connections, taking samples in between. Returns how many are open at the end. */
-static unsigned run(const struct curve *p, struct ask_stop *stop) {
+static unsigned run_curve(const struct curve *p, struct ask_stop *stop) {
 	static int holder[HOLDERS_MAX];
 	unsigned open = 0;
 	struct ask_times ignored;
@@ -304,7 +304,7 @@ int main(int argc, char **argv) {
 	printf("# idle\t%s\n# source\t%s\n", idle_name[idle], source_net ? source_net : "-");
 	printf("# open\tconnect_ns\tfirst_byte_new_ns\twhole_new_ns\tfirst_byte_idle_ns\twhole_idle_ns\n");
 	interrupt_catch();
-	if (warm_up(&stop) == 0) open = run(&plan, &stop);
+	if (warm_up(&stop) == 0) open = run_curve(&plan, &stop);
 	if (interrupt_came) {
 		printf("# interrupted\tat %u connections\n", open);
 		stop = (struct ask_stop){0}; /* a wait fails, too, if it is interrupted */

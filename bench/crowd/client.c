@@ -62,7 +62,7 @@ static bool run_turn(struct client *c) {
 	return !atomic_load(&c->stop) && c->tick_ns <= c->end_ns;
 }
 
-static void *run(void *argument) {
+static void *client_thread(void *argument) {
 	struct client *c = argument;
 	(void)io_private_descriptors(NULL, 0); /* if it fails, the threads share the limit of descriptors */
 	c->visitors.loop = io_loop_new();
@@ -104,7 +104,7 @@ int client_start(struct client *c, int64_t started_ns) {
 	c->schedule.started_ns = started_ns;
 	c->tick_ns = started_ns + second_ns;
 	c->end_ns = started_ns + plan->warm_up_ns + plan->duration_ns;
-	errno = pthread_create(&c->thread, NULL, run, c);
+	errno = pthread_create(&c->thread, NULL, client_thread, c);
 	c->started = errno == 0;
 	return c->started ? 0 : -1;
 }

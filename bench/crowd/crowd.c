@@ -139,7 +139,7 @@ static int watch(const struct crowd_plan *plan, struct client **client, struct t
 	return judge(plan, total);
 }
 
-static int run(const struct crowd_plan *plan) {
+static int run_plan(const struct crowd_plan *plan) {
 	struct client *client[CLIENTS_MAX] = {0};
 	unsigned clients = plan->arrivals.clients;
 	struct tally *second = calloc(1, sizeof *second), *total = calloc(1, sizeof *total);
@@ -263,7 +263,7 @@ int main(int argc, char **argv) {
 	plan.visitors = machine_connections(CROWD_CLIENT_VISITORS);
 	signal(SIGPIPE, SIG_IGN);
 	machine_describe(stdout, argc, argv);
-	int status = run(&plan);
+	int status = run_plan(&plan);
 	for (unsigned i = 0; i < plan.urls; i++) target_free(&plan.url[i]);
 	free(plan.url);
 	return usage_end(status);

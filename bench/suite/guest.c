@@ -34,7 +34,7 @@ static int load(const char *module) {
 	return failed;
 }
 
-static int run(char **word) {
+static int run_command(char **word) {
 	int status = -1;
 	pid_t child = fork();
 	if (child == 0) {
@@ -67,7 +67,7 @@ static void execute(char *line) {
 	word[words] = NULL;
 	if (words < 2) return;
 	fprintf(stderr, "guest: %s\n", word[0]);
-	hand_out_output(word[0], is_module(word[1]) ? load(word[1]) : run(word + 1));
+	hand_out_output(word[0], is_module(word[1]) ? load(word[1]) : run_command(word + 1));
 }
 
 int main(void) {

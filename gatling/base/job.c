@@ -15,7 +15,7 @@ struct jobs *jobs_new(io_loop *loop) {
 	return NULL;
 }
 
-static void run(struct io_task *task, const atomic_bool *stop) {
+static void run_job(struct io_task *task, const atomic_bool *stop) {
 	struct job *job = (struct job *)task;
 	if (!job->ran) job->ran = !atomic_load(&job->unwanted);
 	if (!job->ran) return;
@@ -25,7 +25,7 @@ static void run(struct io_task *task, const atomic_bool *stop) {
 }
 
 bool jobs_add(struct jobs *jobs, struct job *job) {
-	job->task.run = run;
+	job->task.run = run_job;
 	if (jobs->count == JOBS_MAX || !io_tasks_add(jobs->tasks, &job->task)) return false;
 	jobs->count++;
 	return true;

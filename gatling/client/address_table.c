@@ -22,7 +22,7 @@ static bool is_unused(const struct address_entry *e) {
 }
 
 /* Returns the entry of a network, or makes one in place of the unused one that has used least; NULL: all are in use. */
-static struct address_entry *find(struct address_entry *set, uint64_t network) {
+static struct address_entry *find_entry(struct address_entry *set, uint64_t network) {
 	struct address_entry *least = NULL;
 	for (int i = 0; i < ADDRESS_WAYS; i++) {
 		if (set[i].network == network) return &set[i];
@@ -32,14 +32,14 @@ static struct address_entry *find(struct address_entry *set, uint64_t network) {
 	return least;
 }
 
-/* Locks the set of a network, and returns the result of find(). The caller unlocks *mutex. */
+/* Locks the set of a network, and returns the result of find_entry(). The caller unlocks *mutex. */
 static struct address_entry *enter(struct address_table *t, uint64_t network, pthread_mutex_t **mutex) {
 	pthread_once(&seeded, make_seed);
 	struct slice key = {.at = (const char *)&network, .length = sizeof network};
 	uint64_t set = hash_octets(seed, key) % t->sets;
 	*mutex = &lock[set % LOCKS].mutex;
 	pthread_mutex_lock(*mutex);
-	return find(t->set[set], network);
+	return find_entry(t->set[set], network);
 }
 
 /* This is the generic cell rate algorithm (ITU-T I.371), which needs one time and no timer. */

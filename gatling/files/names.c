@@ -221,7 +221,7 @@ static void read_directory(struct names *n, struct directory *d) {
 
 /* --- directories --- */
 
-static struct directory *find(const struct names *n, struct slice path, uint64_t hash) {
+static struct directory *find_directory(const struct names *n, struct slice path, uint64_t hash) {
 	struct directory *d = LIST_FIRST(&n->bucket[hash % BUCKETS]);
 	while (d && !(d->hash == hash && slice_equal(d->path, path))) d = LIST_NEXT(d, chain);
 	return d;
@@ -320,8 +320,8 @@ static bool known_lately(struct names *n, struct directory *d) {
 	return true;
 }
 
-/* Examines a directory, unless that has been done in this turn. d: the result of find(). Returns the directory, or NULL
- * if its names are not known. *absent: it does not exist. */
+/* Examines a directory, unless that has been done in this turn. d: the result of find_directory(). Returns the
+ * directory, or NULL if its names are not known. *absent: it does not exist. */
 static const struct directory *look_once(struct names *n, const struct path_place *p, struct directory *d,
 										 bool *absent) {
 	*absent = !d && p->directory.length && lack(n, p->directory, ENTRY_ITSELF); /* otherwise look() finds out */
@@ -343,7 +343,7 @@ static bool lack(struct names *n, struct slice path, unsigned entries) {
 	const struct path_place p = place_of(path);
 	bool absent;
 	if (is_beyond(n, &p)) return false;
-	const struct directory *d = look_once(n, &p, find(n, p.directory, p.hash), &absent);
+	const struct directory *d = look_once(n, &p, find_directory(n, p.directory, p.hash), &absent);
 	return d ? has_none(d, p.name, entries) : absent;
 }
 
@@ -367,7 +367,7 @@ size_t names_reach(struct names *n, struct slice path) {
 bool names_lacked_lately(struct names *n, struct slice path) {
 	const struct path_place p = place_of(path);
 	if (is_beyond(n, &p)) return false;
-	struct directory *d = find(n, p.directory, p.hash);
+	struct directory *d = find_directory(n, p.directory, p.hash);
 	return known_lately(n, d) ? has_none(d, p.name, ENTRY_ITSELF) : lack(n, path, ENTRY_ITSELF);
 }
 
@@ -385,7 +385,7 @@ struct names_told names_tell(struct names *n, struct slice path) {
 	const struct path_place p = place_of(path);
 	bool absent = false;
 	const struct directory *d = NULL;
-	struct directory *known = n ? find(n, p.directory, p.hash) : NULL;
+	struct directory *known = n ? find_directory(n, p.directory, p.hash) : NULL;
 	if (known && !is_beyond(n, &p)) {
 		struct names_told told = {0};
 		if (known_lately(n, known)) told = tell(known, p.name);
@@ -403,7 +403,7 @@ struct names_told names_tell(struct names *n, struct slice path) {
 bool names_told_of(struct names *n, struct slice path, const struct names_told *told, const struct file_version *file) {
 	if (told->inode == (uint32_t)file->inode && told->device == file->device) return true;
 	const struct path_place p = place_of(path);
-	struct directory *d = find(n, p.directory, p.hash);
+	struct directory *d = find_directory(n, p.directory, p.hash);
 	bool absent;
 	const int64_t read_ns = d ? d->read_ns : 0;
 	/* if the directory has not changed, the inode numbers that it lists are not those of its files */
@@ -412,7 +412,7 @@ bool names_told_of(struct names *n, struct slice path, const struct names_told *
 }
 
 bool names_entered(struct names *n, struct slice directory) {
-	const struct directory *d = n ? find(n, directory, hash_octets(1, directory)) : NULL;
+	const struct directory *d = n ? find_directory(n, directory, hash_octets(1, directory)) : NULL;
 	return d && d->looked_ns == n->now_ns;
 }
 

@@ -4,7 +4,7 @@
 #include "gatling/conn/conn.h"
 
 /* Returns the index of a network, or h->count if it has none. */
-static unsigned find(const struct heavy_addresses *h, uint64_t network) {
+static unsigned find_network(const struct heavy_addresses *h, uint64_t network) {
 	unsigned i = 0;
 	while (i < h->count && h->address[i].network != network) i++;
 	return i;
@@ -19,7 +19,7 @@ static void take(struct heavy_addresses *h, uint64_t weight) {
 }
 
 void heavy_add(struct heavy_addresses *h, uint64_t network, uint64_t weight) {
-	unsigned at = find(h, network);
+	unsigned at = find_network(h, network);
 	if (at < h->count) {
 		h->address[at].weight += weight;
 		return;
@@ -43,7 +43,7 @@ void heavy_find(struct heavy_addresses *h, const struct conn_context *w) {
 	for (unsigned i = 0; i < h->count; i++) h->address[i].weight = 0;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		const struct conn *c = conn_of(w, fd);
-		unsigned found = c ? find(h, peer_network(conn_peer(c))) : h->count;
+		unsigned found = c ? find_network(h, peer_network(conn_peer(c))) : h->count;
 		if (found < h->count) h->address[found].weight++;
 	}
 	for (unsigned i = h->count; i-- > 0;) {
@@ -53,6 +53,6 @@ void heavy_find(struct heavy_addresses *h, const struct conn_context *w) {
 }
 
 uint64_t heavy_weight(const struct heavy_addresses *h, const struct peer *peer) {
-	unsigned found = h->count ? find(h, peer_network(peer)) : 0;
+	unsigned found = h->count ? find_network(h, peer_network(peer)) : 0;
 	return found < h->count ? h->address[found].weight : 0;
 }

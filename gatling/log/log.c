@@ -253,7 +253,7 @@ static bool set(struct log *log, bool *member) {
 	return abandoned;
 }
 
-static void *run(void *argument) {
+static void *log_thread(void *argument) {
 	struct log *log = argument;
 	pthread_mutex_lock(&log->mutex);
 	while (true) {
@@ -289,7 +289,7 @@ struct log *log_start(const struct log_file *file, bool json) {
 	log->json = json;
 	pthread_mutex_init(&log->mutex, NULL);
 	pthread_cond_init(&log->changed, NULL);
-	int error = pthread_create(&log->thread, NULL, run, log);
+	int error = pthread_create(&log->thread, NULL, log_thread, log);
 	if (!error) return log;
 	free(log);
 	errno = error;

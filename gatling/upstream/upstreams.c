@@ -159,8 +159,8 @@ static void tell_no_share(const struct upstream_address *address, struct slice s
 
 /* Returns the entry of an address. A new one may replace an entry without requests, but not `kept`. Returns NULL, which
  * is reported, if there is none, or the site has its share of them. */
-static struct upstream *find(struct upstreams *u, const struct upstream_address *address, struct slice site,
-							 const struct upstream *kept) {
+static struct upstream *find_upstream(struct upstreams *u, const struct upstream_address *address, struct slice site,
+									  const struct upstream *kept) {
 	struct upstream *place = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL, *found = NULL;
 	char text[UPSTREAM_TEXT_MAX];
 	for (unsigned i = 0; i < u->count && !found; i++) {
@@ -197,7 +197,7 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 	for (unsigned n = 0; n < t->count; n++) {
 		const unsigned i = (first + n) % t->count;
 		if (*tried >> i & 1) continue;
-		struct upstream *one = find(u, &t->at[i], site, best);
+		struct upstream *one = find_upstream(u, &t->at[i], site, best);
 		if (!one) *status = 503;
 		if (!one) continue;
 		bool rests = one->rests_until_ms > now_ms, best_rests = best && best->rests_until_ms > now_ms;

@@ -225,7 +225,7 @@ static bool run_turn(struct client *c) {
 	return c->pool.backlog.count && in_time(c);
 }
 
-static void *run(void *argument) {
+static void *client_thread(void *argument) {
 	struct client *c = argument;
 	(void)io_private_descriptors(NULL, 0); /* if it fails, the clients share the limit of descriptors */
 	c->pool.loop = io_loop_new();
@@ -282,7 +282,7 @@ int client_start(struct client *c, int64_t started_ns) {
 	c->tick_ns = started_ns + second_ns;
 	c->drop_ns = INT64_MAX;
 	schedule_start(&c->pool.schedule, plan, c->pool.number, started_ns);
-	errno = pthread_create(&c->thread, NULL, run, c);
+	errno = pthread_create(&c->thread, NULL, client_thread, c);
 	c->started = errno == 0;
 	return c->started ? 0 : -1;
 }

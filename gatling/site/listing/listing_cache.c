@@ -91,7 +91,7 @@ static bool same(const struct listing_request *a, const struct listing_request *
 }
 
 /* Returns the place of the listing for a request, or an empty place for it, or NULL if all are being made. */
-static struct cached_listing **find(struct listing_cache *ls, const struct listing_request *request) {
+static struct cached_listing **find_listing(struct listing_cache *ls, const struct listing_request *request) {
 	struct cached_listing **oldest = NULL;
 	for (int i = 0; i < LISTING_CACHE_KEPT; i++) {
 		struct cached_listing **c = &ls->cached[i];
@@ -108,7 +108,7 @@ static struct cached_listing **find(struct listing_cache *ls, const struct listi
 
 int listing_cache_find(struct listing_cache *ls, const struct listing_request *request, bool may_wait,
 					   struct listing_result *found) {
-	struct cached_listing **place = find(ls, request), *c = place ? *place : NULL;
+	struct cached_listing **place = find_listing(ls, request), *c = place ? *place : NULL;
 	*found = (struct listing_result){0};
 	if (c && c->made) {
 		if (c->error) return c->error;
