@@ -1,6 +1,6 @@
-/* proxied_state.h - the inside of a proxied request. proxied_life.c has its beginning and end, proxied_response.c reads from
- * the upstream, and proxied_request.c writes to it and chooses the connection. A file calls only those behind it in
- * this list. */
+/* proxied_state.h - the inside of a proxied request. proxied_life.c has its beginning and end, proxied_response.c reads
+ * from the upstream, and proxied_request.c writes to it and chooses the connection. A file calls only those behind it
+ * in this list. */
 #ifndef GATLING_UPSTREAM_PROXIED_STATE_H
 #define GATLING_UPSTREAM_PROXIED_STATE_H
 
