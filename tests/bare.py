@@ -56,6 +56,7 @@ def make_root(release, path):
                             f"{new}/root.tar", *lines], check=True)  # fmt: skip
             os.rename(f"{new}/root.tar", kept)
     subprocess.run(["tar", "-C", path, "--exclude=./dev/*", "-xf", kept], check=True)
+    Path(path, "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")  # as the installer writes it
 
 
 def clone(path):
