@@ -21,6 +21,7 @@ SERVER = [
     ["gatling/exchange"],
     ["gatling/site/answer"],
     ["gatling/site"],
+    ["gatling/site/cache"],
     ["gatling/site/access"],
     ["gatling/site/listing", "gatling/site/rules"],
     ["gatling/upstream"],

@@ -6,7 +6,7 @@
 #include "gatling/media/media_type.h"
 #include "gatling/http/range.h"
 #include "gatling/http/request.h"
-#include "gatling/site/representation.h"
+#include "gatling/site/cache/representation.h"
 #include "gatling/upstream/upstream_address.h"
 #include "gatling/upstream/upstream_head.h"
 #include "io/iob.h"

@@ -8,7 +8,7 @@
 #include "gatling/files/fetch.h"
 #include "gatling/files/names.h"
 #include "gatling/http/host.h"
-#include "gatling/site/basic_auth.h"
+#include "gatling/site/access/basic_auth.h"
 #include "gatling/site/hosts.h"
 #include "gatling/site/rules/header_rules.h"
 #include "gatling/site/rules/redirect_rules.h"

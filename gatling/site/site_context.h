@@ -5,9 +5,9 @@
 #include "gatling/acme/challenges.h"
 #include "gatling/files/fetch.h"
 #include "gatling/files/names.h"
-#include "gatling/site/cache.h"
+#include "gatling/site/cache/cache.h"
+#include "gatling/site/cache/question.h"
 #include "gatling/site/listing/listing_cache.h"
-#include "gatling/site/question.h"
 #include "gatling/site/site.h"
 #include "gatling/tls/certificates.h"
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "gatling/base/text.h"
-#include "gatling/site/cache.h"
-#include "gatling/site/question.h"
+#include "gatling/site/cache/cache.h"
+#include "gatling/site/cache/question.h"
 #include "gatling/site/site.h"
 
 enum { BYTES = 64 * 1024 * 1024, RESOURCES = BYTES / CACHE_RESOURCE_BYTES };

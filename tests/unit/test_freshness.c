@@ -1,5 +1,5 @@
 /* test_freshness.c - the default Cache-Control, and which names have a hash. */
-#include "gatling/site/freshness.h"
+#include "gatling/site/cache/freshness.h"
 #include "tests/unit/check.h"
 
 #include <stdio.h>

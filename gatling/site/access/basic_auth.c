@@ -1,5 +1,5 @@
 /* basic_auth.c - see basic_auth.h. */
-#include "gatling/site/basic_auth.h"
+#include "gatling/site/access/basic_auth.h"
 
 #include <errno.h>
 #include <limits.h>

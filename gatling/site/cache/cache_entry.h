@@ -1,11 +1,11 @@
 /* cache_entry.h - the inside of the cache, shared by cache_find.c (finds entries), cache_load.c (loads files),
  * cache_jobs.c (converts, hashes and copies them in threads) and cache_table.c (the table, and making room in it). */
-#ifndef GATLING_SITE_CACHE_ENTRY_H
-#define GATLING_SITE_CACHE_ENTRY_H
+#ifndef GATLING_SITE_CACHE_CACHE_ENTRY_H
+#define GATLING_SITE_CACHE_CACHE_ENTRY_H
 
 #include <sys/queue.h>
 
-#include "gatling/site/cache.h"
+#include "gatling/site/cache/cache.h"
 
 enum { IN_MEMORY, OPEN_FILES /* entries that keep descriptors */, RINGS };
 

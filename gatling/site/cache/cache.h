@@ -1,11 +1,11 @@
 /* cache.h - a worker's cache of resources, by path. It finds and opens their files, and generates other
  * representations. */
-#ifndef GATLING_SITE_CACHE_H
-#define GATLING_SITE_CACHE_H
+#ifndef GATLING_SITE_CACHE_CACHE_H
+#define GATLING_SITE_CACHE_CACHE_H
 
 #include "gatling/base/job.h"
-#include "gatling/site/basic_auth.h"
-#include "gatling/site/representation.h"
+#include "gatling/site/access/basic_auth.h"
+#include "gatling/site/cache/representation.h"
 
 enum {
 	CACHE_RESOURCE_BYTES = 4096, /* cache_options.bytes divided by this is the limit of resources */

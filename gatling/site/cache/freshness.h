@@ -1,6 +1,6 @@
 /* freshness.h - the default Cache-Control of a file (RFC 9111, section 5.2.2). */
-#ifndef GATLING_SITE_FRESHNESS_H
-#define GATLING_SITE_FRESHNESS_H
+#ifndef GATLING_SITE_CACHE_FRESHNESS_H
+#define GATLING_SITE_CACHE_FRESHNESS_H
 
 #include "gatling/base/slice.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/site/cache_entry.h"
+#include "gatling/site/cache/cache_entry.h"
 
 enum { BUCKETS_MIN = 1024 };
 

@@ -1,5 +1,5 @@
 /* representation.c - see representation.h. */
-#include "gatling/site/representation.h"
+#include "gatling/site/cache/representation.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "gatling/http/field_line.h"
 #include "gatling/http/hpack.h"
 #include "gatling/media/content_type.h"
-#include "gatling/site/freshness.h"
+#include "gatling/site/cache/freshness.h"
 #include "io/at_once.h"
 
 enum {

@@ -3,8 +3,8 @@
  * such a file is the realm, each further one USER:HASH with a hash of crypt(3), or "allow ADDRESS", for clients that
  * need no password; empty lines and lines that begin with '#' are skipped. A .htaccess may also have directives of
  * Apache (access/apache.h). If the file is empty, unreadable or malformed, access is denied. */
-#ifndef GATLING_SITE_BASIC_AUTH_H
-#define GATLING_SITE_BASIC_AUTH_H
+#ifndef GATLING_SITE_ACCESS_BASIC_AUTH_H
+#define GATLING_SITE_ACCESS_BASIC_AUTH_H
 
 #include "gatling/base/permission.h"
 #include "gatling/files/docroot.h"

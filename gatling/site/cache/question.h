@@ -1,11 +1,11 @@
 /* question.h - remembers which resource a Host and a path have led to, so that the same request needs no decision again
  * while that is valid. Answers that depend on anything else, such as passwords or rules that come before files, are not
  * kept (see remember() in answer_file.c), and requests that are redirected to HTTPS are not looked up. */
-#ifndef GATLING_SITE_QUESTION_H
-#define GATLING_SITE_QUESTION_H
+#ifndef GATLING_SITE_CACHE_QUESTION_H
+#define GATLING_SITE_CACHE_QUESTION_H
 
 #include "gatling/base/hash.h"
-#include "gatling/site/cache.h"
+#include "gatling/site/cache/cache.h"
 
 enum {
 	QUESTIONS = 512,      /* of a worker; a new one replaces the one in its place */

@@ -1,7 +1,7 @@
 /* representation.h - a representation of a resource, ready to be sent with its field lines: an open file, a small one
  * in memory, or one that was generated from another. */
-#ifndef GATLING_SITE_REPRESENTATION_H
-#define GATLING_SITE_REPRESENTATION_H
+#ifndef GATLING_SITE_CACHE_REPRESENTATION_H
+#define GATLING_SITE_CACHE_REPRESENTATION_H
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 
 #include "gatling/base/hash.h"
 #include "gatling/files/unserved.h"
-#include "gatling/site/cache_entry.h"
+#include "gatling/site/cache/cache_entry.h"
 #include "gatling/status/counters.h"
 
 /* Returns whether an entry need not be loaded again: its files are unchanged, and its guard is of the same kind.

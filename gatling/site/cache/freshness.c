@@ -1,6 +1,6 @@
 /* freshness.c - see freshness.h. It is long because names carry no mark that tells a hash from a word: each build tool
  * has its own form, and people give names that look like several of them. */
-#include "gatling/site/freshness.h"
+#include "gatling/site/cache/freshness.h"
 
 #include "gatling/base/text.h"
 

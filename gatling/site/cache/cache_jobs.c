@@ -5,7 +5,7 @@
 #include "gatling/base/file_read.h"
 #include "gatling/base/gzip.h"
 #include "gatling/files/digest.h"
-#include "gatling/site/cache_entry.h"
+#include "gatling/site/cache/cache_entry.h"
 
 struct cache_job {
 	struct job job;

@@ -7,9 +7,9 @@
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
 #include "gatling/files/unserved.h"
-#include "gatling/site/cache_entry.h"
 #include "gatling/media/content_type.h"
-#include "gatling/site/freshness.h"
+#include "gatling/site/cache/cache_entry.h"
+#include "gatling/site/cache/freshness.h"
 
 enum { SUFFIX_ROOM = 8 };
 
