@@ -14,7 +14,7 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, const str
 	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[LISTING], &c->now_ms, workers))) return -1;
 	c->sites = sites_new(&c->docroot, c->names, c->auth, c->fetcher, o->vhosts, &o->upstreams, o->starter);
 	if (!c->sites) return -1;
-	if (!(c->questions = calloc(QUESTIONS, sizeof *c->questions))) return -1;
+	if (!(c->answers = calloc(1, sizeof *c->answers))) return -1;
 	struct cache_options options = {.docroot = &c->docroot,
 									.names = c->names,
 									.auth = c->auth,
@@ -36,7 +36,7 @@ void site_context_close(struct site_context *c) {
 	listing_cache_free(c->listings);
 	sites_free(c->sites);
 	cache_free(c->cache);
-	free(c->questions); /* after cache_free(), which writes to them */
+	free(c->answers); /* after cache_free(), which writes to it */
 	basic_auth_free(c->auth);
 	names_free(c->names);
 }

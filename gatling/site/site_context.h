@@ -5,8 +5,8 @@
 #include "gatling/acme/challenges.h"
 #include "gatling/files/fetch.h"
 #include "gatling/files/names.h"
+#include "gatling/site/cache/answer_cache.h"
 #include "gatling/site/cache/cache.h"
-#include "gatling/site/cache/question.h"
 #include "gatling/site/listing/listing_cache.h"
 #include "gatling/site/site.h"
 #include "gatling/tls/certificates.h"
@@ -48,7 +48,7 @@ struct site_context {
 	struct jobs *jobs[SITE_THREADS];
 	struct cache *cache;
 	struct sites *sites;
-	struct question *questions; /* QUESTIONS */
+	struct answer_cache *answers;
 	struct basic_auth *auth;
 	struct listing_cache *listings;
 	bool https;                          /* the server has a port for it */

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "gatling/base/text.h"
+#include "gatling/site/cache/answer_cache.h"
 #include "gatling/site/cache/cache.h"
-#include "gatling/site/cache/question.h"
 #include "gatling/site/site.h"
 
 enum { BYTES = 64 * 1024 * 1024, RESOURCES = BYTES / CACHE_RESOURCE_BYTES };
@@ -516,10 +516,10 @@ static struct resource *resource_at(const char *path) {
 	return resource;
 }
 
-static void a_question_is_known_while_its_resource_is_valid(void **state) {
+static void an_answer_is_kept_while_its_resource_is_valid(void **state) {
 	(void)state;
-	static struct question table[QUESTIONS];
-	char octets[QUESTION_OCTETS + 1];
+	static struct answer_cache answers;
+	char octets[CACHED_ANSWER_OCTETS + 1];
 	const struct slice host = SLICE("a.test"), path = SLICE("/a"), other = SLICE("/b"), none = {0};
 	const struct slice all = {.at = octets, .length = sizeof octets};
 	memset(octets, 'x', sizeof octets);
@@ -528,29 +528,29 @@ static void a_question_is_known_while_its_resource_is_valid(void **state) {
 	settle();
 	struct resource *a = resource_at("a");
 	assert_int_equal(a->until_ms, now_ms + CACHE_CHECK_MS);
-	question_keep(table, host, 80, path, a, a->until_ms);
-	assert_ptr_equal(question_find(table, host, 80, path, now_ms), a);
-	assert_ptr_equal(question_find(table, host, 80, path, a->until_ms - 1), a);
-	assert_null(question_find(table, host, 80, path, a->until_ms));
-	assert_null(question_find(table, host, 81, path, now_ms));
-	assert_null(question_find(table, host, 80, other, now_ms));
-	assert_null(question_find(table, none, 80, path, now_ms));
-	/* the same octets, divided in another way, are another question */
-	assert_null(question_find(table, SLICE("a.test/"), 80, SLICE("a"), now_ms));
-	/* a resource is known for one question at a time */
-	question_keep(table, none, 80, path, a, a->until_ms);
-	assert_ptr_equal(question_find(table, none, 80, path, now_ms), a);
-	assert_null(question_find(table, host, 80, path, now_ms));
+	answer_cache_keep(&answers, host, 80, path, a, a->until_ms);
+	assert_ptr_equal(answer_cache_find(&answers, host, 80, path, now_ms), a);
+	assert_ptr_equal(answer_cache_find(&answers, host, 80, path, a->until_ms - 1), a);
+	assert_null(answer_cache_find(&answers, host, 80, path, a->until_ms));
+	assert_null(answer_cache_find(&answers, host, 81, path, now_ms));
+	assert_null(answer_cache_find(&answers, host, 80, other, now_ms));
+	assert_null(answer_cache_find(&answers, none, 80, path, now_ms));
+	/* the same octets, divided in another way, are another request */
+	assert_null(answer_cache_find(&answers, SLICE("a.test/"), 80, SLICE("a"), now_ms));
+	/* a resource is kept for one request at a time */
+	answer_cache_keep(&answers, none, 80, path, a, a->until_ms);
+	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms), a);
+	assert_null(answer_cache_find(&answers, host, 80, path, now_ms));
 	struct resource *b = resource_at("b");
-	question_keep(table, none, 80, path, b, b->until_ms);
-	assert_ptr_equal(question_find(table, none, 80, path, now_ms), b);
+	answer_cache_keep(&answers, none, 80, path, b, b->until_ms);
+	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms), b);
 	cache_drop(cache, a);
-	assert_ptr_equal(question_find(table, none, 80, path, now_ms), b);
+	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms), b);
 	cache_drop(cache, b);
-	assert_null(question_find(table, none, 80, path, now_ms));
+	assert_null(answer_cache_find(&answers, none, 80, path, now_ms));
 	b = resource_at("b");
-	question_keep(table, host, 80, all, b, b->until_ms);
-	assert_null(question_find(table, host, 80, all, now_ms));
+	answer_cache_keep(&answers, host, 80, all, b, b->until_ms);
+	assert_null(answer_cache_find(&answers, host, 80, all, now_ms));
 }
 
 static const struct representation *in(const char *path, enum coding coding) {
@@ -949,7 +949,7 @@ int main(void) {
 		TEST(what_is_compressed_does_not_count_beside_a_copy),
 		TEST(one_file_is_copied_at_a_time_and_may_be_forgotten_meanwhile),
 		TEST(a_file_that_changes_while_it_is_copied_is_sent_as_it_is),
-		TEST(a_question_is_known_while_its_resource_is_valid),
+		TEST(an_answer_is_kept_while_its_resource_is_valid),
 		TEST(what_is_compressed_is_dropped_for_what_is_used_later),
 		TEST(what_does_not_get_smaller_is_tried_once),
 		TEST(sites_are_found_from_the_most_special_to_the_root),

@@ -106,7 +106,7 @@ enum {
 				 1U << FIELD_IF_UNMODIFIED_SINCE
 };
 
-/* Keeps the resource for the next such request (question.h), if only Host and path have led to it. */
+/* Keeps the resource for the next such request (answer_cache.h), if only Host and path have led to it. */
 static void remember(const struct decision *d, struct resource *r) {
 	const struct redirect_rules *redirects = d->site->redirects;
 	/* a rule that comes before files may look at the query */
@@ -116,13 +116,13 @@ static void remember(const struct decision *d, struct resource *r) {
 	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;
 	if (rules || restricted || !exact || d->request->known & QUALIFIERS) return;
 	int64_t until_ms = r->until_ms < d->site->until_ms ? r->until_ms : d->site->until_ms;
-	question_keep(d->context->questions, d->host, d->arrival->port, d->request->path, r, until_ms);
+	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, r, until_ms);
 }
 
 bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
 				  const struct arrival *arrival, struct response *r) {
 	struct resource *resource =
-		q->known & QUALIFIERS ? NULL : question_find(c->questions, host, arrival->port, q->path, c->now_ms);
+		q->known & QUALIFIERS ? NULL : answer_cache_find(c->answers, host, arrival->port, q->path, c->now_ms);
 	if (!resource) return false;
 	int coding = best_coding(q, resource);
 	struct representation *f = coding == -1 ? NULL : resource->representation[coding];

@@ -96,7 +96,7 @@ bool answer_link(struct decision *d);
 
 /* --- answer_file.c --- */
 
-/* Answers with 200 or 304 if the same request came a moment ago (question.h). Returns whether it did. */
+/* Answers with 200 or 304 if the same request came a moment ago (answer_cache.h). Returns whether it did. */
 bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
 				  const struct arrival *arrival, struct response *r);
 

@@ -30,7 +30,7 @@ struct resource {
 	unsigned available, producible; /* codings that are there, and that can be generated: sets of 1 << coding */
 	struct guard guard;             /* see basic_auth_guard() */
 	int64_t until_ms;               /* until then it may be used without cache_find(); 0: it may not */
-	struct resource **asked_at;     /* a pointer to it that becomes NULL when the cache drops it; or NULL */
+	struct resource **kept_at;      /* where answer_cache.h keeps it: NULL is put there when it is dropped; or NULL */
 };
 
 /* What cache_find() looks for: a path, and what else the response depends on. */

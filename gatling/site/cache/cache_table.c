@@ -62,7 +62,7 @@ static struct ring *ring_of(struct cache *c, const struct cache_entry *e) {
 
 void cache_entry_drop(struct cache *c, struct cache_entry *e) {
 	LIST_REMOVE(e, chain);
-	if (e->resource.asked_at) *e->resource.asked_at = NULL;
+	if (e->resource.kept_at) *e->resource.kept_at = NULL;
 	struct ring *ring = ring_of(c, e);
 	if (ring->hand == e) ring->hand = TAILQ_NEXT(e, age);
 	TAILQ_REMOVE(&ring->entries, e, age);
@@ -213,7 +213,7 @@ void cache_forget_unkept(struct cache *c) {
 	struct cache_entry *e = c->unkept;
 	if (!e) return;
 	c->unkept = NULL;
-	if (e->resource.asked_at) *e->resource.asked_at = NULL;
+	if (e->resource.kept_at) *e->resource.kept_at = NULL;
 	cache_entry_release(e);
 }
 
