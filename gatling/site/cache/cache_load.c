@@ -8,8 +8,8 @@
 #include "gatling/base/text.h"
 #include "gatling/files/unserved.h"
 #include "gatling/media/content_type.h"
+#include "gatling/site/cache/cache_control.h"
 #include "gatling/site/cache/cache_entry.h"
-#include "gatling/site/cache/freshness.h"
 
 enum { SUFFIX_ROOM = 8 };
 
@@ -145,7 +145,7 @@ static int write_all_fields(struct cache *c, struct cache_entry *e, const struct
 	r->producible = producible(c, r, &type);
 	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
 	bool restricted = e->restricted || r->guard.permission != PERMISSION_OPEN;
-	if (c->options.cache_control) o.cache_control = freshness(e->path, o.type, restricted, e->stands_in);
+	if (c->options.cache_control) o.cache_control = cache_control_default(e->path, o.type, restricted, e->stands_in);
 	for (int i = 0; i < CODINGS && !error; i++) {
 		o.coding = (enum coding)i;
 		if (!r->representation[i]) continue;

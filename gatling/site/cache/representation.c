@@ -16,7 +16,7 @@
 #include "gatling/http/field_line.h"
 #include "gatling/http/hpack.h"
 #include "gatling/media/content_type.h"
-#include "gatling/site/cache/freshness.h"
+#include "gatling/site/cache/cache_control.h"
 #include "io/at_once.h"
 
 enum {
@@ -279,7 +279,7 @@ static char *put_vary(char *at, const struct field_options *o) {
 
 static char *put_always(char *at, const struct field_options *o) {
 	const struct header_item *owners = find_header(o->headers, "Cache-Control");
-	bool overruled = owners && o->stands_in && (o->error || freshness_page(o->type)) && header_lasts(owners);
+	bool overruled = owners && o->stands_in && (o->error || cache_control_is_page(o->type)) && header_lasts(owners);
 	at = put_vary(at, o);
 	if (o->cache_control.at && (!owners || overruled))
 		at = field_line_put(at, SLICE("Cache-Control"), o->cache_control);

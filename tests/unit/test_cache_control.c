@@ -1,5 +1,5 @@
-/* test_freshness.c - the default Cache-Control, and which names have a hash. */
-#include "gatling/site/cache/freshness.h"
+/* test_cache_control.c - the default Cache-Control, and which names have a hash. */
+#include "gatling/site/cache/cache_control.h"
 #include "tests/unit/check.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 static bool is_hashed(const char *path) {
 	const char *type = media_type_of(slice_of(path));
-	return type && freshness_hashed(slice_of(path), type);
+	return type && cache_control_is_hashed(slice_of(path), type);
 }
 
 static void a_hash_in_a_name_is_told_from_words_dates_and_versions(void **state) {
@@ -210,8 +210,9 @@ static void a_name_with_a_hash_is_for_ever_and_any_other_is_asked_for_again(void
 		{"a.txt", "text/htm", false, "no-cache", false},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
-		check_slice(freshness(slice_of(cases[i].path), cases[i].type, cases[i].restricted, cases[i].stands_in),
-					cases[i].value);
+		check_slice(
+			cache_control_default(slice_of(cases[i].path), cases[i].type, cases[i].restricted, cases[i].stands_in),
+			cases[i].value);
 }
 
 int main(void) {

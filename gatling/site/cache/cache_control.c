@@ -1,6 +1,6 @@
-/* freshness.c - see freshness.h. It is long because names carry no mark that tells a hash from a word: each build tool
- * has its own form, and people give names that look like several of them. */
-#include "gatling/site/cache/freshness.h"
+/* cache_control.c - see cache_control.h. It is long because names carry no mark that tells a hash from a word: each
+ * build tool has its own form, and people give names that look like several of them. */
+#include "gatling/site/cache/cache_control.h"
 
 #include "gatling/base/text.h"
 
@@ -208,7 +208,7 @@ static bool has_tools_hash(struct slice name) {
 	return false;
 }
 
-bool freshness_hashed(struct slice path, const char *type) {
+bool cache_control_is_hashed(struct slice path, const char *type) {
 	static const struct slice map = SLICE(".map"), infix[] = {SLICE(".min"), SLICE(".chunk"), SLICE(".bundle")};
 	size_t directory = path.length;
 	while (directory && path.at[directory - 1] != '/') directory--;
@@ -230,12 +230,13 @@ bool freshness_hashed(struct slice path, const char *type) {
 	return false;
 }
 
-bool freshness_page(const char *type) {
+bool cache_control_is_page(const char *type) {
 	struct slice t = slice_of(type);
 	return slice_starts(t, SLICE("text/html")) || slice_starts(t, SLICE("application/xhtml"));
 }
 
-struct slice freshness(struct slice path, const char *type, bool restricted, bool stands_in) {
-	if (stands_in || !freshness_hashed(path, type)) return restricted ? SLICE("private, no-cache") : SLICE("no-cache");
+struct slice cache_control_default(struct slice path, const char *type, bool restricted, bool stands_in) {
+	if (stands_in || !cache_control_is_hashed(path, type))
+		return restricted ? SLICE("private, no-cache") : SLICE("no-cache");
 	return restricted ? SLICE("private, max-age=31536000, immutable") : SLICE("public, max-age=31536000, immutable");
 }
