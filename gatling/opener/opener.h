@@ -18,10 +18,6 @@ struct opener;
 /* Returns an opener, or NULL without memory. */
 struct opener *opener_new(void);
 
-/* Returns the name, within path, of a file in directory, which may end in '/'; NULL: path is not in it, or its name
- * begins with a dot. */
-const char *opener_name_in(const char *directory, const char *path);
-
 /* Adds a place: the directory path or, for OPENER_FILE, OPENER_LOG and OPENER_SOCKET, the directory of the file path.
  * That of sockets need not exist yet. Call it before opener_start(). The directory is opened by its path for each
  * request, since another one may have taken its place. But that of OPENER_PEMS is opened only here, since it is the

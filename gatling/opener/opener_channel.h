@@ -62,12 +62,6 @@ bool opener_receive_reply(int channel, struct opener_reply *reply, int *fd);
 
 /* --- opener_process.c --- */
 
-/* Returns whether the names in a place with this rule may be listed. */
-bool opener_of_directory(enum opener_rule rule);
-
-/* Returns whether the rule is one for sockets. */
-bool opener_of_sockets(enum opener_rule rule);
-
 /* Returns the name, within path, of a socket that may be connected to in a place, or NULL. */
 const char *opener_socket_name(const struct opener_place *place, const char *path);
 

@@ -2,6 +2,8 @@
 #ifndef GATLING_OPENER_OPENER_RULE_H
 #define GATLING_OPENER_OPENER_RULE_H
 
+#include <stdbool.h>
+
 enum {
 	OPENER_PLACES = 160,            /* places of an opener */
 	OPENER_NAME = 512,              /* bytes of a name, with its NUL */
@@ -20,5 +22,15 @@ enum opener_rule {
 	OPENER_SOCKET,  /* the unix socket of that name, to connect to */
 	OPENER_LOG      /* the file of that name, which may not exist yet, for appending */
 };
+
+/* Returns whether the names in a place with this rule may be listed. */
+bool opener_of_directory(enum opener_rule rule);
+
+/* Returns whether the rule is one for sockets. */
+bool opener_of_sockets(enum opener_rule rule);
+
+/* Returns the name, within path, of a file in directory, which may end in '/'; NULL: path is not in it, or its name
+ * begins with a dot. */
+const char *opener_name_in(const char *directory, const char *path);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
-#include "gatling/opener/opener.h"
+#include "gatling/opener/opener_rule.h"
 
 enum { PORT_HTTP = 80, PORT_FCGI = 9000, PORT_MAX = 65535, NET_TEXT_MAX = 64 };
 
