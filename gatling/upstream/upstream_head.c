@@ -7,6 +7,7 @@
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/http/chars.h"
+#include "gatling/http/field_line.h"
 
 /* --- field lines --- */
 
@@ -181,19 +182,12 @@ unsigned upstream_fields(const struct upstream_request *u, struct upstream_field
 	return count;
 }
 
-static char *put_line(char *at, struct slice name, struct slice value) {
-	at = text_copy(text_copy(at, name), SLICE(": "));
-	return text_copy(text_copy(at, value), SLICE("\r\n"));
-}
-
 /* Returns the value of an X-Forwarded field of a trusted proxy that writes these fields, or an absent slice. A proxy
  * that writes Forwarded may pass on the others as sent by the client. */
 static struct slice said_by_proxy(const struct upstream_request *u, struct slice name) {
-	const bool writes = u->arrival->forwarding == FORWARDING_X_FORWARDED_FOR;
-	struct slice rest = writes ? u->request->lines : (struct slice){0};
-	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;)
-		if (slice_equal_nocase(line.name, name)) return line.value;
-	return (struct slice){0};
+	struct slice lines = u->request->lines, value = {0};
+	if (u->arrival->forwarding == FORWARDING_X_FORWARDED_FOR) (void)request_next_value(&lines, name, &value);
+	return value;
 }
 
 struct slice upstream_scheme(const struct upstream_request *u) {
@@ -239,9 +233,9 @@ static char *put_forwarded(char *at, const struct upstream_request *u) {
 		at = text_copy(at, (struct slice){.at = address, .length = peer_format(address, last)});
 		at = text_copy(at, SLICE("\r\n"));
 	}
-	at = put_line(at, SLICE("X-Forwarded-Proto"), upstream_scheme(u));
+	at = field_line_put(at, SLICE("X-Forwarded-Proto"), upstream_scheme(u));
 	if (host.length || u->request->host.length)
-		at = put_line(at, SLICE("X-Forwarded-Host"), host.length ? host : u->request->host);
+		at = field_line_put(at, SLICE("X-Forwarded-Host"), host.length ? host : u->request->host);
 	at = put_list(at, u, SLICE("Forwarded"), FIELD_FORWARDED, FORWARDING_FORWARDED);
 	at = put_node(text_copy(at, SLICE("for=")), last_hop(u, FIELD_FORWARDED, FORWARDING_FORWARDED));
 	at = text_copy(text_copy(at, SLICE(";proto=")), scheme);
@@ -277,7 +271,7 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	bool takes_trailers = false;
 	char *at = text_copy(text_copy(out, q->method_name), SLICE(" "));
 	at = text_copy(text_copy(at, u->target), SLICE(" HTTP/1.1\r\n"));
-	at = put_line(at, SLICE("Host"), u->request->host.length ? u->request->host : u->authority);
+	at = field_line_put(at, SLICE("Host"), u->request->host.length ? u->request->host : u->authority);
 	find_connection(q, &c);
 	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;) {
 		if (passes(u, &c, line.name)) at = text_copy(at, line.whole);
@@ -336,7 +330,7 @@ size_t upstream_trailers(struct slice section, char *out) {
 		if (!IS_ONE_OF(line.name, never) && !slice_starts_nocase(line.name, SLICE("if-")) &&
 			!is_of_proxies(line.name) && !memchr(line.name.at, '_', line.name.length) &&
 			!is_of_connection(&none, line.name))
-			at = put_line(at, line.name, line.value);
+			at = field_line_put(at, line.name, line.value);
 	return (size_t)(at - out);
 }
 
@@ -399,7 +393,7 @@ static size_t put_lines(char *out, const struct line *line, unsigned count, cons
 		bool length = slice_equal_nocase(line->name, SLICE("content-length"));
 		if (length && (r->framing != BODY_NONE || r->status < 200 || r->status == 204)) continue;
 		if (IS_ONE_OF(line->name, ours) || (cgi && slice_equal_nocase(line->name, SLICE("status")))) continue;
-		if (!is_of_connection(c, line->name)) at = put_line(at, line->name, line->value);
+		if (!is_of_connection(c, line->name)) at = field_line_put(at, line->name, line->value);
 	}
 	return (size_t)(at - out);
 }
