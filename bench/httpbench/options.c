@@ -1,4 +1,5 @@
-/* options.c - see options.h. */
+/* options.c - see options.h. Here are the table of options, from which parsing and --help come, and what each option
+ * does. To add an option is to add a row. */
 #include "bench/httpbench/options.h"
 
 #include <errno.h>
@@ -6,6 +7,7 @@
 #include <math.h>
 #include <nghttp2/nghttp2.h>
 #include <openssl/crypto.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,195 +15,59 @@
 #include <unistd.h>
 
 #include "bench/frames.h"
+#include "bench/httpbench/inputs.h"
 #include "bench/httpbench/rank.h"
 #include "bench/usage.h"
 #include "io/io.h"
 #include "io/version.h"
 
 enum {
-	TARGETS_MAX = 100000,
-	HEADS_MAX = 1024,
 	CLIENTS_MAX = 256,
 	CONNECTIONS_MAX = 1000000,
 	DEPTH_MAX = 1024,
 	RATE_MAX = 10000000,
 	ERROR_MAX = 512,
-	READ_PART = 65536,
 	WINDOW_MAX = INT32_MAX, /* RFC 9113, section 6.9.1 */
 	WINDOW_FIRST = 65535,   /* the initial window of a connection: it cannot be made smaller */
 	WINDOW_DEFAULT = 1 << 30,
-	FILE_MAX = 1 << 30,              /* bytes of --urls, --heads and --expect */
 	CONTENT_MAX = 256 * 1024 * 1024, /* as FRAMES_MESSAGE_MAX */
 	MESSAGE_DEFAULT = 32,
-	SWITCHING_PROTOCOLS = 101
+	SWITCHING_PROTOCOLS = 101,
+	NOT_GIVEN = -1
 };
 
-static const char help[] = "usage: httpbench [options] URL...\n"
-						   "       httpbench merge [--json FILE] LOG...\n"
-						   "       httpbench compare [--fail CONDITION] LOG LOG\n"
-						   "Loads a web server and measures what its clients see.\n"
-						   "\n"
-						   "  -c, --connections N      connections open at a time (default: 64)\n"
-						   "  -t, --threads N          clients, a thread each (default: 1)\n"
-						   "  -d, --duration SECONDS   how long (default: 10)\n"
-						   "  -n, --requests N         how many requests\n"
-						   "  -R, --rate N             open loop: N requests a second are due, whether\n"
-						   "                           those before are answered or not\n"
-						   "      --arrival KIND       of these: poisson (default) or constant\n"
-						   "  -k, --per-connection N   requests on a connection (default: no limit)\n"
-						   "  -p, --pipeline N         requests under way on a connection (default: 1)\n"
-						   "      --http2              each request is a stream of HTTP/2 (with prior\n"
-						   "                           knowledge, or ALPN)\n"
-						   "      --window BYTES, --connection-window BYTES\n"
-						   "                           its flow control (default: 1 GiB)\n"
-						   "      --websocket          each request is a message over a WebSocket, and its\n"
-						   "                           answer the echo\n"
-						   "      --message-size N     bytes of it, without --body (default: 32)\n"
-						   "      --ramp SECONDS       open the connections over that time (closed loop)\n"
-						   "  -T, --timeout SECONDS    for an answer (default: 10)\n"
-						   "  -H, --header LINE        a field of every request; may be repeated\n"
-						   "      --heads FILE         further fields of each request: one of several heads,\n"
-						   "                           which empty lines separate, at random (HTTP/1.1)\n"
-						   "  -X, --method NAME        (default: GET, with --body POST)\n"
-						   "      --body FILE          the content of every request, or message\n"
-						   "      --unix PATH          connect to a unix socket\n"
-						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
-						   "      --urls FILE          URLs, one a line, instead of those as arguments\n"
-						   "      --zipf S             ask for the n-th URL 1/n^S as often (default: 0)\n"
-						   "      --insecure           https:// with any certificate\n"
-						   "      --resume             https:// with the session of an earlier connection\n"
-						   "      --seed N             of all that is random (default: 1)\n"
-						   "      --rank N, --ranks N  one of several generators, from 0, that share rate\n"
-						   "                           and requests; also from MPI, Slurm, Kubernetes, GNU\n"
-						   "                           parallel; %r in the name of a FILE becomes the rank\n"
-						   "      --start-at TIME      begin then, in seconds since the epoch\n"
-						   "      --search GOAL        find the highest rate that meets GOAL, as 'p99<5ms'\n"
-						   "      --sweep              rates from 10 to 110 % of what closed loop reaches\n"
-						   "      --status CODE        of each answer (default: 2xx or 304)\n"
-						   "      --expect FILE        each answer has these bytes\n"
-						   "      --tui                watch the run on the whole terminal\n"
-						   "      --json FILE          the result; -: to stdout, and the report to stderr\n"
-						   "      --tsv FILE           a line a second (-: to stdout)\n"
-						   "      --hlog FILE          histograms of each second (HdrHistogram; -: stdout)\n"
-						   "      --profile PID        sample process PID during the run (perf.data)\n"
-						   "      --version            print the version and the libraries\n"
-						   "  -h, --help\n";
+#define TIME_DEFAULT_NS INT64_C(10000000000) /* of a run, and for an answer */
 
-enum {
-	LONG_ARRIVAL = 256,
-	LONG_RAMP,
-	LONG_UNIX,
-	LONG_SOURCE,
-	LONG_INSECURE,
-	LONG_RESUME,
-	LONG_SEED,
-	LONG_URLS,
-	LONG_HEADS,
-	LONG_ZIPF,
-	LONG_RANK,
-	LONG_RANKS,
-	LONG_START,
-	LONG_SEARCH,
-	LONG_SWEEP,
-	LONG_STATUS,
-	LONG_EXPECT,
-	LONG_TUI,
-	LONG_JSON,
-	LONG_TSV,
-	LONG_HLOG,
-	LONG_HTTP2,
-	LONG_WINDOW,
-	LONG_WINDOW_ALL,
-	LONG_BODY,
-	LONG_WEBSOCKET,
-	LONG_MESSAGE_SIZE,
-	LONG_PROFILE,
-	LONG_VERSION
+/* What the command line says. */
+struct command {
+	struct options o;
+	struct target_options request;
+	const char *urls_path;
+	double skew;          /* of --zipf */
+	int64_t message_size; /* NOT_GIVEN: the default */
 };
 
-static const struct option long_options[] = {
-	{"connections", required_argument, NULL, 'c'},
-	{"threads", required_argument, NULL, 't'},
-	{"duration", required_argument, NULL, 'd'},
-	{"requests", required_argument, NULL, 'n'},
-	{"rate", required_argument, NULL, 'R'},
-	{"arrival", required_argument, NULL, LONG_ARRIVAL},
-	{"per-connection", required_argument, NULL, 'k'},
-	{"pipeline", required_argument, NULL, 'p'},
-	{"ramp", required_argument, NULL, LONG_RAMP},
-	{"timeout", required_argument, NULL, 'T'},
-	{"header", required_argument, NULL, 'H'},
-	{"method", required_argument, NULL, 'X'},
-	{"unix", required_argument, NULL, LONG_UNIX},
-	{"source", required_argument, NULL, LONG_SOURCE},
-	{"insecure", no_argument, NULL, LONG_INSECURE},
-	{"resume", no_argument, NULL, LONG_RESUME},
-	{"seed", required_argument, NULL, LONG_SEED},
-	{"urls", required_argument, NULL, LONG_URLS},
-	{"heads", required_argument, NULL, LONG_HEADS},
-	{"zipf", required_argument, NULL, LONG_ZIPF},
-	{"rank", required_argument, NULL, LONG_RANK},
-	{"ranks", required_argument, NULL, LONG_RANKS},
-	{"start-at", required_argument, NULL, LONG_START},
-	{"search", required_argument, NULL, LONG_SEARCH},
-	{"sweep", no_argument, NULL, LONG_SWEEP},
-	{"status", required_argument, NULL, LONG_STATUS},
-	{"expect", required_argument, NULL, LONG_EXPECT},
-	{"tui", no_argument, NULL, LONG_TUI},
-	{"json", required_argument, NULL, LONG_JSON},
-	{"tsv", required_argument, NULL, LONG_TSV},
-	{"hlog", required_argument, NULL, LONG_HLOG},
-	{"profile", required_argument, NULL, LONG_PROFILE},
-	{"http2", no_argument, NULL, LONG_HTTP2},
-	{"window", required_argument, NULL, LONG_WINDOW},
-	{"connection-window", required_argument, NULL, LONG_WINDOW_ALL},
-	{"body", required_argument, NULL, LONG_BODY},
-	{"websocket", no_argument, NULL, LONG_WEBSOCKET},
-	{"message-size", required_argument, NULL, LONG_MESSAGE_SIZE},
-	{"version", no_argument, NULL, LONG_VERSION},
-	{"help", no_argument, NULL, 'h'},
-	{0},
+struct row {
+	const char *name;     /* with its dashes; NULL: the end of the table */
+	char letter;          /* '\0': none */
+	const char *argument; /* the word for its value; NULL: it has none */
+	const char *help;     /* lines of at most 52 characters; NULL: the row before says it */
+	/* Parses the value, or refuses it. */
+	void (*parse)(struct command *c, const struct row *row, char *text);
+	size_t place; /* offset in struct command */
+	double least, most;
 };
 
-/* Reads the whole file or pipe that is the value of an option, and appends a '\0'. Refuses more than `most` bytes, as
- * devices may have no end. The caller frees the result. */
-static char *read_file(const char *option, const char *path, size_t most, size_t *length) {
-	char *bytes = NULL, part[READ_PART];
-	size_t n, sum = 0;
-	FILE *in = fopen(path, "r"), *all = open_memstream(&bytes, length);
-	if (!in) usage_refuse("%s: cannot read '%s': %s", option, path, strerror(errno));
-	if (!all) usage_refuse("%s: no memory for %s", option, path);
-	while ((n = fread(part, 1, sizeof part, in)) > 0) {
-		if ((sum += n) > most) usage_refuse("%s: %s has more than %zu bytes", option, path, most);
-		(void)fwrite(part, 1, n, all);
-	}
-	if (ferror(in)) usage_refuse("%s: cannot read %s: %s", option, path, strerror(errno));
-	fclose(in);
-	if (fclose(all) != 0) usage_refuse("%s: no memory for %s", option, path);
-	return bytes;
-}
-
-/* Reads URLs from a file, one a line. Empty lines, and lines that begin with #, are skipped. */
-static void read_urls(struct options *o, const char *path) {
-	size_t length;
-	char *line = o->urls_text = read_file("--urls", path, FILE_MAX, &length), *end = line + length;
-	unsigned number = 1;
-	o->url = calloc(TARGETS_MAX, sizeof *o->url);
-	o->url_line = calloc(TARGETS_MAX, sizeof *o->url_line);
-	if (!o->url || !o->url_line) usage_refuse("no memory for the URLs of %s", path);
-	*end = '\0';
-	for (char *next; line < end; line = next) {
-		const unsigned here = number;
-		next = line + strcspn(line, "\r\n");
-		number += *next == '\n';
-		if (next < end) *next++ = '\0';
-		if (!*line || *line == '#') continue;
-		if (o->urls == TARGETS_MAX) usage_refuse("--urls: %s has more than %d URLs", path, TARGETS_MAX);
-		o->url_line[o->urls] = here;
-		o->url[o->urls++] = line;
-	}
-	if (!o->urls) usage_refuse("--urls: %s has no URL", path);
-}
+/* The kinds of values. Each is a macro for the last fields of a row, which names a member of struct command and does
+ * not compile if its type is another. */
+#define PLACE(type, member) .place = _Generic(((struct command *)0)->member, type : offsetof(struct command, member))
+#define FLAG(member) .parse = take_flag, PLACE(bool, member)
+#define TEXT(member) .parse = take_text, PLACE(const char *, member)
+#define COUNT(member, low, high) .parse = take_count, PLACE(unsigned, member), .least = (low), .most = (high)
+#define LONG_COUNT(member, low, high) .parse = take_long_count, PLACE(uint64_t, member), .least = (low), .most = (high)
+#define NUMBER(member, low, high) .parse = take_number, PLACE(double, member), .least = (low), .most = (high)
+#define SECONDS(member, low, high) .parse = take_seconds, PLACE(int64_t, member), .least = (low), .most = (high)
+#define OWN(function) .parse = (function)
 
 static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
@@ -215,7 +81,7 @@ __attribute__((noreturn)) static void refuse_url(const char *path, const unsigne
 static void make_targets(struct plan *p, const struct target_options *o, char **url, unsigned count, const char *path,
 						 const unsigned *line) {
 	char error[ERROR_MAX];
-	if (count > TARGETS_MAX) usage_refuse("more than %d URLs", TARGETS_MAX);
+	if (count > INPUT_URLS_MAX) usage_refuse("more than %d URLs", INPUT_URLS_MAX);
 	p->target = calloc(count, sizeof *p->target);
 	p->share = calloc(count, sizeof *p->share);
 	if (!p->target || !p->share) usage_refuse("no memory for %u URLs", count);
@@ -256,55 +122,6 @@ static void check_outputs(const struct options *o) {
 		usage_refuse("only one of --json -, --tsv -, --hlog - and --tui may write to stdout");
 }
 
-/* Returns whether a line begins with a name and a colon. To HTTP/2 a line like ":path: /" would be one without a name,
- * and the server's complaint would look like a fault of the server. */
-static bool is_header(const char *line) {
-	const size_t length = strcspn(line, ": \t");
-	return length && line[length] == ':';
-}
-
-/* Returns whether a line is a field with that name. */
-static bool is_field(const char *line, const char *name) {
-	const size_t length = strlen(name);
-	return strncasecmp(line, name, length) == 0 && line[length] == ':';
-}
-
-/* Refuses "Connection: close", since the server would close connections on which other requests are under way. */
-static void check_header(const char *option, const char *line) {
-	if (is_field(line, "Connection") && strcasestr(line, "close"))
-		usage_refuse("%s '%s': use -k 1 instead", option, line);
-}
-
-/* Reads the fields of several heads from a file; empty lines separate the heads. */
-static void read_heads(struct plan *p, const char *path) {
-	size_t length;
-	char *text = read_file("--heads", path, FILE_MAX, &length), *rest = text;
-	FILE *out = NULL;
-	p->fields = calloc(HEADS_MAX, sizeof *p->fields);
-	if (strlen(text) != length) usage_refuse("--heads: %s is no text", path);
-	for (unsigned number = 1; rest; number++) {
-		char *line = strsep(&rest, "\n");
-		line[strcspn(line, "\r")] = '\0';
-		if (*line) {
-			if (!is_header(line)) usage_refuse("%s, line %u: '%s' is not 'Name: value'", path, number, line);
-			check_header("--heads", line);
-			if (!out && p->heads == HEADS_MAX) usage_refuse("--heads: %s has more than %d heads", path, HEADS_MAX);
-			if (!out && p->fields) {
-				struct target_bytes *head = &p->fields[p->heads++];
-				out = open_memstream(&head->at, &head->length);
-			}
-			if (!out || fprintf(out, "%s\r\n", line) < 0) usage_refuse("no memory for the heads of %s", path);
-		}
-		if (out && (!*line || !rest)) {
-			fputs("\r\n", out);
-			if (fclose(out) != 0) usage_refuse("no memory for the heads of %s", path);
-			out = NULL;
-		}
-	}
-	free(text);
-	if (!p->heads) usage_refuse("--heads: %s has no fields", path);
-}
-
 /* Refuses options that do not go with a WebSocket. */
 static void check_websocket(const struct plan *p, const struct target_options *o) {
 	static const char *const own[] = {"Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
@@ -315,7 +132,7 @@ static void check_websocket(const struct plan *p, const struct target_options *o
 		usage_refuse("--websocket expects the echo: without --expect and --status");
 	for (unsigned i = 0; i < o->headers; i++)
 		for (unsigned j = 0; j < sizeof own / sizeof *own; j++)
-			if (is_field(o->header[i], own[j])) usage_refuse("--websocket has a field %s of its own", own[j]);
+			if (input_is_field(o->header[i], own[j])) usage_refuse("--websocket has a field %s of its own", own[j]);
 }
 
 /* Makes the message, unless --body gave it, the frame with it, and the expected echo. */
@@ -330,110 +147,244 @@ static void make_message(struct plan *p, size_t length) {
 	p->expected = (struct response_expected){SWITCHING_PROTOCOLS, message, length};
 }
 
-void options_parse(struct options *o, int argc, char **argv) {
-	struct target_options request = {0};
-	struct plan *p = &o->plan;
-	const char *urls_path = NULL;
-	double duration_s = 0, skew = 0;
-	int64_t message_size = -1;
-	*o = (struct options){0};
-	*p = (struct plan){.clients = 1, .connections = 64, .depth = 1, .seed = 1, .ranks = 1, .timeout_ns = 10000000000};
-	p->window = p->window_all = WINDOW_DEFAULT;
-	rank_from_environment(&p->rank, &p->ranks);
-	opterr = 0;
-	for (int c; (c = getopt_long(argc, argv, ":c:t:d:n:R:k:p:T:H:X:h", long_options, NULL)) != -1;) {
-		switch (c) {
-		case 'c': p->connections = (unsigned)usage_whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
-		case 't': p->clients = (unsigned)usage_whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
-		case 'd': duration_s = usage_seconds("--duration", optarg, 0.001, 1e6); break;
-		case 'n': p->requests = usage_whole_number("--requests", optarg, 1, 1e15); break;
-		case 'R': p->rate = usage_number("--rate", optarg, 0.001, RATE_MAX); break;
-		case LONG_ARRIVAL:
-			if (strcmp(optarg, "poisson") != 0 && strcmp(optarg, "constant") != 0)
-				usage_refuse("--arrival is poisson or constant, not '%s'", optarg);
-			p->arrival = *optarg == 'p' ? ARRIVAL_POISSON : ARRIVAL_CONSTANT;
-			break;
-		case 'k': p->per_connection = (unsigned)usage_whole_number("--per-connection", optarg, 1, 1e9); break;
-		case 'p': p->depth = (unsigned)usage_whole_number("--pipeline", optarg, 1, DEPTH_MAX); break;
-		case LONG_RAMP: p->ramp_ns = (int64_t)(usage_seconds("--ramp", optarg, 0, 1e6) * 1e9); break;
-		case 'T': p->timeout_ns = (int64_t)(usage_seconds("--timeout", optarg, 0.1, 3600) * 1e9); break;
-		case 'H':
-			if (request.headers == TARGET_HEADERS_MAX) usage_refuse("more than %d header fields", TARGET_HEADERS_MAX);
-			if (!is_header(optarg)) usage_refuse("--header takes 'Name: value', not '%s'", optarg);
-			if (strpbrk(optarg, "\r\n")) usage_refuse("--header takes one line");
-			request.header[request.headers++] = optarg;
-			break;
-		case 'X':
-			if (!*optarg || strpbrk(optarg, " \t\r\n")) usage_refuse("--method takes a word, not '%s'", optarg);
-			request.method = optarg;
-			break;
-		case LONG_UNIX:
-			if (!*optarg) usage_refuse("--unix takes the path of a socket, not ''");
-			request.unix_path = optarg;
-			break;
-		case LONG_SOURCE:
-			if (sources_parse(&p->sources, optarg) == -1)
-				usage_refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
-			break;
-		case LONG_INSECURE: p->tls.insecure = true; break;
-		case LONG_RESUME: p->tls.resume = true; break;
-		case LONG_SEED: p->seed = usage_whole_number("--seed", optarg, 0, 1e15); break;
-		case LONG_URLS: urls_path = optarg; break;
-		case LONG_HEADS: read_heads(p, optarg); break;
-		case LONG_ZIPF: skew = usage_number("--zipf", optarg, 0, 10); break;
-		case LONG_RANK: p->rank = (unsigned)usage_whole_number("--rank", optarg, 0, RANK_MAX - 1); break;
-		case LONG_RANKS: p->ranks = (unsigned)usage_whole_number("--ranks", optarg, 1, RANK_MAX); break;
-		case LONG_START: o->start_s = usage_number("--start-at", optarg, 0, 1e12); break;
-		case LONG_SEARCH:
-			if (goal_parse(&o->goal, optarg) == -1)
-				usage_refuse("--search takes a goal like 'p99<5ms', not '%s'", optarg);
-			o->search = true;
-			break;
-		case LONG_SWEEP: o->sweep = true; break;
-		case LONG_STATUS: p->expected.status = (unsigned)usage_whole_number("--status", optarg, 200, 599); break;
-		case LONG_EXPECT: p->expected.at = read_file("--expect", optarg, FILE_MAX, &p->expected.length); break;
-		case LONG_TUI: o->tui = true; break;
-		case LONG_JSON: o->json_path = optarg; break;
-		case LONG_TSV: o->tsv_path = optarg; break;
-		case LONG_HLOG: o->hlog_path = optarg; break;
-		case LONG_PROFILE: o->profile = (pid_t)usage_whole_number("--profile", optarg, 1, INT32_MAX); break;
-		case LONG_HTTP2: p->http2 = p->tls.http2 = request.http2 = true; break;
-		case LONG_WINDOW: p->window = (unsigned)usage_whole_number("--window", optarg, 1, WINDOW_MAX); break;
-		case LONG_WINDOW_ALL:
-			p->window_all = (unsigned)usage_whole_number("--connection-window", optarg, WINDOW_FIRST, WINDOW_MAX);
-			break;
-		case LONG_WEBSOCKET: p->websocket = request.websocket = true; break;
-		case LONG_MESSAGE_SIZE:
-			message_size = (int64_t)usage_whole_number("--message-size", optarg, 0, CONTENT_MAX);
-			break;
-		case LONG_BODY:
-			p->content.at = read_file("--body", optarg, CONTENT_MAX, &p->content.length);
-			if (!p->content.length) usage_refuse("%s is empty: leave --body out", optarg);
-			break;
-		case LONG_VERSION:
-			printf("httpbench %s (%s; %s, nghttp2 %s)\n", GATLING_VERSION, io_mechanism(),
-				   OpenSSL_version(OPENSSL_VERSION), nghttp2_version(0)->version_str);
-			exit(usage_end(0));
-		case 'h': usage_help(help);
-		default: usage_bad_option(c, argv);
-		}
+/* --- the kinds of values --- */
+
+static void *place(struct command *c, const struct row *row) { return (char *)c + row->place; }
+
+static void take_flag(struct command *c, const struct row *row, char *text) {
+	(void)text;
+	*(bool *)place(c, row) = true;
+}
+
+static void take_text(struct command *c, const struct row *row, char *text) { *(const char **)place(c, row) = text; }
+
+static void take_count(struct command *c, const struct row *row, char *text) {
+	*(unsigned *)place(c, row) = (unsigned)usage_whole_number(row->name, text, row->least, row->most);
+}
+
+static void take_long_count(struct command *c, const struct row *row, char *text) {
+	*(uint64_t *)place(c, row) = usage_whole_number(row->name, text, row->least, row->most);
+}
+
+static void take_number(struct command *c, const struct row *row, char *text) {
+	*(double *)place(c, row) = usage_number(row->name, text, row->least, row->most);
+}
+
+/* Stores nanoseconds. */
+static void take_seconds(struct command *c, const struct row *row, char *text) {
+	*(int64_t *)place(c, row) = (int64_t)(usage_seconds(row->name, text, row->least, row->most) * 1e9);
+}
+
+/* --- options with rules of their own --- */
+
+static void take_arrival(struct command *c, const struct row *row, char *text) {
+	(void)row;
+	if (strcmp(text, "poisson") != 0 && strcmp(text, "constant") != 0)
+		usage_refuse("--arrival is poisson or constant, not '%s'", text);
+	c->o.plan.arrival = *text == 'p' ? ARRIVAL_POISSON : ARRIVAL_CONSTANT;
+}
+
+static void take_header(struct command *c, const struct row *row, char *text) {
+	struct target_options *request = &c->request;
+	(void)row;
+	if (request->headers == TARGET_HEADERS_MAX) usage_refuse("more than %d header fields", TARGET_HEADERS_MAX);
+	if (!input_is_header(text)) usage_refuse("--header takes 'Name: value', not '%s'", text);
+	if (strpbrk(text, "\r\n")) usage_refuse("--header takes one line");
+	request->header[request->headers++] = text;
+}
+
+static void take_heads(struct command *c, const struct row *row, char *text) {
+	(void)row;
+	input_heads(&c->o.plan, text);
+}
+
+static void take_method(struct command *c, const struct row *row, char *text) {
+	(void)row;
+	if (!*text || strpbrk(text, " \t\r\n")) usage_refuse("--method takes a word, not '%s'", text);
+	c->request.method = text;
+}
+
+static void take_body(struct command *c, const struct row *row, char *text) {
+	struct target_bytes *content = &c->o.plan.content;
+	content->at = input_file(row->name, text, CONTENT_MAX, &content->length);
+	if (!content->length) usage_refuse("%s is empty: leave --body out", text);
+}
+
+static void take_message_size(struct command *c, const struct row *row, char *text) {
+	c->message_size = (int64_t)usage_whole_number(row->name, text, 0, CONTENT_MAX);
+}
+
+static void take_unix(struct command *c, const struct row *row, char *text) {
+	(void)row;
+	if (!*text) usage_refuse("--unix takes the path of a socket, not ''");
+	c->request.unix_path = text;
+}
+
+static void take_source(struct command *c, const struct row *row, char *text) {
+	(void)row;
+	if (sources_parse(&c->o.plan.sources, text) == -1)
+		usage_refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", text);
+}
+
+static void take_search(struct command *c, const struct row *row, char *text) {
+	(void)row;
+	if (goal_parse(&c->o.goal, text) == -1) usage_refuse("--search takes a goal like 'p99<5ms', not '%s'", text);
+	c->o.search = true;
+}
+
+static void take_expect(struct command *c, const struct row *row, char *text) {
+	struct response_expected *expected = &c->o.plan.expected;
+	expected->at = input_file(row->name, text, INPUT_FILE_MAX, &expected->length);
+}
+
+static void take_profile(struct command *c, const struct row *row, char *text) {
+	c->o.profile = (pid_t)usage_whole_number(row->name, text, 1, INT32_MAX);
+}
+
+__attribute__((noreturn)) static void take_version(struct command *c, const struct row *row, char *text) {
+	(void)c, (void)row, (void)text;
+	printf("httpbench %s (%s; %s, nghttp2 %s)\n", GATLING_VERSION, io_mechanism(), OpenSSL_version(OPENSSL_VERSION),
+		   nghttp2_version(0)->version_str);
+	exit(usage_end(0));
+}
+
+static void take_help(struct command *c, const struct row *row, char *text);
+
+/* In the order of --help. */
+static const struct row table[] = {
+	{"--connections", 'c', "N", "connections open at a time (default: 64)",
+	 COUNT(o.plan.connections, 1, CONNECTIONS_MAX)},
+	{"--threads", 't', "N", "clients, a thread each (default: 1)", COUNT(o.plan.clients, 1, CLIENTS_MAX)},
+	{"--duration", 'd', "SECONDS", "how long (default: 10)", SECONDS(o.plan.duration_ns, 0.001, 1e6)},
+	{"--requests", 'n', "N", "how many requests", LONG_COUNT(o.plan.requests, 1, 1e15)},
+	{"--rate", 'R', "N", "open loop: N requests a second are due, whether\nthose before are answered or not",
+	 NUMBER(o.plan.rate, 0.001, RATE_MAX)},
+	{"--arrival", 0, "KIND", "of these: poisson (default) or constant", OWN(take_arrival)},
+	{"--per-connection", 'k', "N", "requests on a connection (default: no limit)",
+	 COUNT(o.plan.per_connection, 1, 1e9)},
+	{"--pipeline", 'p', "N", "requests under way on a connection (default: 1)", COUNT(o.plan.depth, 1, DEPTH_MAX)},
+	{"--http2", 0, NULL, "each request is a stream of HTTP/2 (with prior\nknowledge, or ALPN)", FLAG(o.plan.http2)},
+	{"--window", 0, "BYTES, --connection-window BYTES", "its flow control (default: 1 GiB)",
+	 COUNT(o.plan.window, 1, WINDOW_MAX)},
+	{"--connection-window", 0, "BYTES", NULL, COUNT(o.plan.window_all, WINDOW_FIRST, WINDOW_MAX)},
+	{"--websocket", 0, NULL, "each request is a message over a WebSocket, and its\nanswer the echo",
+	 FLAG(o.plan.websocket)},
+	{"--message-size", 0, "N", "bytes of it, without --body (default: 32)", OWN(take_message_size)},
+	{"--ramp", 0, "SECONDS", "open the connections over that time (closed loop)", SECONDS(o.plan.ramp_ns, 0, 1e6)},
+	{"--timeout", 'T', "SECONDS", "for an answer (default: 10)", SECONDS(o.plan.timeout_ns, 0.1, 3600)},
+	{"--header", 'H', "LINE", "a field of every request; may be repeated", OWN(take_header)},
+	{"--heads", 0, "FILE",
+	 "further fields of each request: one of several heads,\nwhich empty lines separate, at random (HTTP/1.1)",
+	 OWN(take_heads)},
+	{"--method", 'X', "NAME", "(default: GET, with --body POST)", OWN(take_method)},
+	{"--body", 0, "FILE", "the content of every request, or message", OWN(take_body)},
+	{"--unix", 0, "PATH", "connect to a unix socket", OWN(take_unix)},
+	{"--source", 0, "NET", "connect from the addresses of NET, as 127.0.1.0/24", OWN(take_source)},
+	{"--urls", 0, "FILE", "URLs, one a line, instead of those as arguments", TEXT(urls_path)},
+	{"--zipf", 0, "S", "ask for the n-th URL 1/n^S as often (default: 0)", NUMBER(skew, 0, 10)},
+	{"--insecure", 0, NULL, "https:// with any certificate", FLAG(o.plan.tls.insecure)},
+	{"--resume", 0, NULL, "https:// with the session of an earlier connection", FLAG(o.plan.tls.resume)},
+	{"--seed", 0, "N", "of all that is random (default: 1)", LONG_COUNT(o.plan.seed, 0, 1e15)},
+	{"--rank", 0, "N, --ranks N",
+	 "one of several generators, from 0, that share rate\n"
+	 "and requests; also from MPI, Slurm, Kubernetes, GNU\n"
+	 "parallel; %r in the name of a FILE becomes the rank",
+	 COUNT(o.plan.rank, 0, RANK_MAX - 1)},
+	{"--ranks", 0, "N", NULL, COUNT(o.plan.ranks, 1, RANK_MAX)},
+	{"--start-at", 0, "TIME", "begin then, in seconds since the epoch", NUMBER(o.start_s, 0, 1e12)},
+	{"--search", 0, "GOAL", "find the highest rate that meets GOAL, as 'p99<5ms'", OWN(take_search)},
+	{"--sweep", 0, NULL, "rates from 10 to 110 % of what closed loop reaches", FLAG(o.sweep)},
+	{"--status", 0, "CODE", "of each answer (default: 2xx or 304)", COUNT(o.plan.expected.status, 200, 599)},
+	{"--expect", 0, "FILE", "each answer has these bytes", OWN(take_expect)},
+	{"--tui", 0, NULL, "watch the run on the whole terminal", FLAG(o.tui)},
+	{"--json", 0, "FILE", "the result; -: to stdout, and the report to stderr", TEXT(o.json_path)},
+	{"--tsv", 0, "FILE", "a line a second (-: to stdout)", TEXT(o.tsv_path)},
+	{"--hlog", 0, "FILE", "histograms of each second (HdrHistogram; -: stdout)", TEXT(o.hlog_path)},
+	{"--profile", 0, "PID", "sample process PID during the run (perf.data)", OWN(take_profile)},
+	{"--version", 0, NULL, "print the version and the libraries", OWN(take_version)},
+	{"--help", 'h', NULL, "", OWN(take_help)},
+	{0},
+};
+
+enum {
+	ROWS = sizeof table / sizeof table[0] - 1,
+	LONG = 256 /* what getopt_long() returns for a long option: this and the index of its row */
+};
+
+static void print_row(const struct row *row) {
+	enum { LABEL = 64, LABEL_WIDTH = 24 };
+	char label[LABEL];
+	snprintf(label, sizeof label, "%c%c%c %s%s%s", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
+			 row->letter ? ',' : ' ', row->name, row->argument ? " " : "", row->argument ? row->argument : "");
+	if (strlen(label) > LABEL_WIDTH || !*row->help) {
+		printf("  %s\n", label);
+		*label = '\0';
 	}
-	if (message_size != -1 && !p->websocket) usage_refuse("--message-size is of --websocket");
-	if (message_size != -1 && p->content.at) usage_refuse("--message-size and --body exclude each other");
-	if (p->websocket) check_websocket(p, &request);
-	else request.content_length = p->content.length;
-	for (unsigned i = 0; !p->http2 && i < request.headers; i++) check_header("--header", request.header[i]);
+	for (const char *line = row->help; *line;) {
+		const int end = (int)strcspn(line, "\n");
+		printf("  %-*s %.*s\n", LABEL_WIDTH, label, end, line);
+		*label = '\0';
+		line += end + (line[end] == '\n');
+	}
+}
+
+__attribute__((noreturn)) static void take_help(struct command *c, const struct row *row, char *text) {
+	(void)c, (void)row, (void)text;
+	fputs("usage: httpbench [options] URL...\n"
+		  "       httpbench merge [--json FILE] LOG...\n"
+		  "       httpbench compare [--fail CONDITION] LOG LOG\n"
+		  "Loads a web server and measures what its clients see.\n\n",
+		  stdout);
+	for (row = table; row->name; row++)
+		if (row->help) print_row(row);
+	exit(usage_end(0));
+}
+
+/* --- the command line as a whole --- */
+
+static void read_options(struct command *c, int argc, char **argv) {
+	char letters[2 * ROWS + 2] = ":", *letter = letters + 1;
+	struct option names[ROWS + 1] = {0};
+	for (int i = 0; i < ROWS; i++) {
+		const struct row *row = &table[i];
+		if (row->letter) *letter++ = row->letter;
+		if (row->letter && row->argument) *letter++ = ':';
+		names[i] =
+			(struct option){row->name + strlen("--"), row->argument ? required_argument : no_argument, NULL, LONG + i};
+	}
+	opterr = 0;
+	for (int found; (found = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
+		const struct row *row = table;
+		if (found == '?' || found == ':') usage_bad_option(found, argv);
+		if (found >= LONG) row = &table[found - LONG];
+		else
+			while (row->letter != found) row++;
+		row->parse(c, row, optarg);
+	}
+}
+
+/* Checks what depends on several options about requests, and fills in their defaults. */
+static void settle_requests(struct command *c) {
+	struct plan *p = &c->o.plan;
+	struct target_options *request = &c->request;
+	const bool sized = c->message_size != NOT_GIVEN;
+	p->tls.http2 = request->http2 = p->http2;
+	request->websocket = p->websocket;
+	if (sized && !p->websocket) usage_refuse("--message-size is of --websocket");
+	if (sized && p->content.at) usage_refuse("--message-size and --body exclude each other");
+	if (p->websocket) check_websocket(p, request);
+	else request->content_length = p->content.length;
+	for (unsigned i = 0; !p->http2 && i < request->headers; i++) input_check_header("--header", request->header[i]);
 	if (p->heads && (p->http2 || p->websocket)) usage_refuse("--heads is of plain HTTP/1.1");
-	request.open = p->heads;
-	if (!request.method) request.method = request.content_length ? "POST" : "GET";
-	if (p->websocket) make_message(p, message_size == -1 ? MESSAGE_DEFAULT : (size_t)message_size);
+	request->open = p->heads;
+	if (!request->method) request->method = request->content_length ? "POST" : "GET";
+	if (p->websocket) make_message(p, sized ? (size_t)c->message_size : MESSAGE_DEFAULT);
 	if (!p->http2 && (p->window != WINDOW_DEFAULT || p->window_all != WINDOW_DEFAULT))
 		usage_refuse("--window and --connection-window are of HTTP/2: add --http2");
-	if (o->search || o->sweep) check_series(o);
-	check_outputs(o);
-	if (o->tui && !isatty(STDOUT_FILENO)) usage_refuse("--tui needs a terminal on stdout");
-	if (urls_path && optind < argc) usage_refuse("the URLs come from %s: not '%s', too", urls_path, argv[optind]);
-	if (optind == argc && !urls_path) usage_refuse("the URL is missing");
+}
+
+/* Does the same for the options about load, and takes this generator's part of it. */
+static void settle_load(struct plan *p) {
 	if (p->clients > p->connections)
 		usage_refuse("--threads %u: there are more threads than --connections %u", p->clients, p->connections);
 	if (p->rank >= p->ranks && p->ranks > 1) usage_refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
@@ -441,12 +392,35 @@ void options_parse(struct options *o, int argc, char **argv) {
 	p->rate /= p->ranks;
 	if (p->requests && p->requests < p->ranks) usage_refuse("--requests has to be at least --ranks");
 	if (p->requests) p->requests = (p->requests + p->ranks - 1 - p->rank % p->ranks) / p->ranks;
-	p->duration_ns = duration_s > 0 ? (int64_t)(duration_s * 1e9) : p->requests ? 0 : 10000000000;
-	if (urls_path) read_urls(o, urls_path);
-	if (urls_path) make_targets(p, &request, o->url, o->urls, urls_path, o->url_line);
-	else make_targets(p, &request, argv + optind, (unsigned)(argc - optind), NULL, NULL);
-	make_shares(p, skew);
+	if (!p->duration_ns && !p->requests) p->duration_ns = TIME_DEFAULT_NS;
+}
+
+void options_parse(struct options *o, int argc, char **argv) {
+	struct command c = {.message_size = NOT_GIVEN};
+	struct plan *p = &c.o.plan;
+	*p = (struct plan){.clients = 1,
+					   .connections = 64,
+					   .depth = 1,
+					   .seed = 1,
+					   .ranks = 1,
+					   .timeout_ns = TIME_DEFAULT_NS,
+					   .window = WINDOW_DEFAULT,
+					   .window_all = WINDOW_DEFAULT};
+	rank_from_environment(&p->rank, &p->ranks);
+	read_options(&c, argc, argv);
+	settle_requests(&c);
+	if (c.o.search || c.o.sweep) check_series(&c.o);
+	check_outputs(&c.o);
+	if (c.o.tui && !isatty(STDOUT_FILENO)) usage_refuse("--tui needs a terminal on stdout");
+	if (c.urls_path && optind < argc) usage_refuse("the URLs come from %s: not '%s', too", c.urls_path, argv[optind]);
+	if (optind == argc && !c.urls_path) usage_refuse("the URL is missing");
+	settle_load(p);
+	if (c.urls_path) input_urls(&c.o, c.urls_path);
+	if (c.urls_path) make_targets(p, &c.request, c.o.url, c.o.urls, c.urls_path, c.o.url_line);
+	else make_targets(p, &c.request, argv + optind, (unsigned)(argc - optind), NULL, NULL);
+	make_shares(p, c.skew);
 	if (p->sources.count) sources_require(&p->sources, p->target->address.ss_family, p->target->url);
+	*o = c.o;
 }
 
 void options_free(struct options *o) {
