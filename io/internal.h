@@ -1,7 +1,7 @@
 /* internal.h - the loop as the files of io/ see it. Internal to io/.
  *
- * A file calls only those behind it in this list: iob, splice, transfer, loop, the mechanisms, reader, task, wake,
- * timer, queue. */
+ * A file calls only those behind it in this list: iob, splice, transfer, sendfile, loop, the mechanisms, reader, task,
+ * wake, timer, queue. descriptors.c stands alone. */
 #ifndef GATLING_IO_INTERNAL_H
 #define GATLING_IO_INTERNAL_H
 

@@ -1,5 +1,6 @@
 /* platform.h - the differences between operating systems, each under one name. Other files test for a system only in
- * sandbox/, and where a single call differs: SOCK_NONBLOCK, and the name of a process. */
+ * sandbox/, and where a single call differs: SOCK_NONBLOCK (upstreams.c), MADV_NOHUGEPAGE (workspace.c), and the name
+ * of a process (acme.c). */
 #ifndef GATLING_BASE_PLATFORM_H
 #define GATLING_BASE_PLATFORM_H
 

@@ -1,6 +1,6 @@
-/* conn_state.h - the inside of a connection. conn.c has its life, what each state does and waits for; deadline.c
- * how long it may take; conn_http1.c and conn_http2.c have the functions of the states, and conn_relay.c and
- * transport.c what these use. */
+/* conn_state.h - the inside of a connection. conn.c has its life: what each state does, and which events it wants.
+ * conn_waits.c says what it waits for, deadline.c how long it may. conn_http1.c and conn_http2.c have the functions of
+ * the states, and conn_relay.c and transport.c what these use. */
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
 

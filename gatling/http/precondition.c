@@ -61,8 +61,9 @@ static bool is_exact_date(struct slice field, const struct validators *v) {
 	return parse_date(field, v, &date) && date == v->last_modified && date < time(NULL);
 }
 
-/* Returns whether the entity-tag is unknown, but the client has the size, which that ends with, and the exact date of
- * the representation. Other dates do not count: files may be replaced by older ones. */
+/* Returns whether If-Modified-Since decides in place of If-None-Match: the entity-tag is not known yet, but the client
+ * has one that ends as it will, with the size, and exactly the date of the representation. A later date does not count
+ * here, as an older file may have taken the place of the one that the client has. */
 static bool date_stands_for_etag(const struct request *r, const struct validators *v) {
 	return !v->etag.at && v->etag_end.at && etag_may_be_listed(r, FIELD_IF_NONE_MATCH, v, false) &&
 		   is_exact_date(only_field(r, FIELD_IF_MODIFIED_SINCE), v);
