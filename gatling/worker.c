@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/base/owfat.h"
 #include "gatling/base/platform.h"
+#include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/conn/conn.h"
 #include "gatling/exchange/response_batch.h"
 #include "gatling/http/date.h"
+#include "gatling/http/field_line.h"
 #include "gatling/http/hpack.h"
 #include "gatling/load/accept.h"
 #include "gatling/load/min_rate.h"
@@ -219,17 +220,15 @@ static void update_dates(struct worker *w) {
 	time_t now = time(NULL);
 	site_context_turn(&w->context.site, io_now_ns(w->context.loop));
 	if (now == w->context.batches.second) return;
-	char *text = w->common_text;
-	size_t n = fmt_str(text, "Server: gatling\r\nDate: ");
-	n += date_format(text + n, now);
-	n += fmt_str(text + n, "\r\n");
-	w->context.common_fields[0] = (struct slice){.at = text, .length = n};
+	char date[DATE_LENGTH + 1], *text = w->common_text;
+	char *end = field_line_put(text, SLICE("Server"), SLICE("gatling"));
+	end = field_line_put(end, SLICE("Date"), (struct slice){.at = date, .length = date_format(date, now)});
+	w->context.common_fields[0] = (struct slice){.at = text, .length = (size_t)(end - text)};
 	if (w->options->hsts_s) { /* RFC 6797: only over TLS */
-		n += fmt_str(text + n, "Strict-Transport-Security: max-age=");
-		n += fmt_ulong(text + n, (unsigned long)w->options->hsts_s);
-		n += fmt_str(text + n, "\r\n");
+		end = text_copy(end, SLICE("Strict-Transport-Security: max-age="));
+		end = text_copy(text_copy_number(end, (uint64_t)w->options->hsts_s), SLICE("\r\n"));
 	}
-	w->context.common_fields[1] = (struct slice){.at = text, .length = n};
+	w->context.common_fields[1] = (struct slice){.at = text, .length = (size_t)(end - text)};
 	size_t used = 0;
 	for (int i = 0; i < 2; i++) {
 		char *block = w->common_hpack + used;

@@ -3,6 +3,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
+#include "gatling/http/field_line.h"
 #include "gatling/http/host.h"
 #include "gatling/http2/frame.h"
 
@@ -113,9 +114,7 @@ static void add_line(struct decoding *d, struct slice name, struct slice value) 
 		d->cookie_length += (size_t)(text_copy(end, value) - start);
 		return;
 	}
-	char *start = d->lines + d->lines_length;
-	char *end = text_copy(text_copy(text_copy(start, name), SLICE(": ")), value);
-	d->lines_length += (size_t)(text_copy(end, SLICE("\r\n")) - start);
+	d->lines_length = (size_t)(field_line_put(d->lines + d->lines_length, name, value) - d->lines);
 }
 
 static void set_lines(struct decoding *d) {

@@ -4,6 +4,7 @@
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
 #include "gatling/http/coding.h"
+#include "gatling/http/field_line.h"
 
 static bool is(const struct upstream_field *field, struct slice name) { return slice_equal_nocase(field->name, name); }
 
@@ -26,11 +27,6 @@ bool upstream_gzip_suits(const struct upstream_response *r, struct slice lines) 
 	return worthwhile;
 }
 
-static char *put(char *at, struct slice name, struct slice value) {
-	at = text_copy(text_copy(at, name), SLICE(": "));
-	return text_copy(text_copy(at, value), SLICE("\r\n"));
-}
-
 /* Returns whether a field describes the uncompressed content. */
 static bool is_of_identity(const struct upstream_field *f) {
 	static const struct slice names[] = {SLICE("content-length"), SLICE("accept-ranges"), SLICE("content-digest"),
@@ -48,7 +44,7 @@ size_t upstream_gzip_lines(const struct upstream_response *r, struct slice lines
 											slice_has_element_nocase(f.value, SLICE("accept-encoding")));
 		if (compressed && is_of_identity(&f)) continue;
 		if (!compressed || !is(&f, SLICE("etag")) || slice_starts(f.value, SLICE("W/"))) {
-			at = put(at, f.name, f.value);
+			at = field_line_put(at, f.name, f.value);
 			continue;
 		}
 		at = text_copy(text_copy(at, f.name), SLICE(": W/"));

@@ -282,10 +282,7 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	if (q->framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
 	const bool said = q->framing == BODY_NONE && !q->websocket &&
 					  (request_has(q, FIELD_CONTENT_LENGTH) || has_content(q->method_name));
-	if (q->framing == BODY_LENGTH || said) {
-		at = text_copy_number(text_copy(at, SLICE("Content-Length: ")), q->content_length);
-		at = text_copy(at, SLICE("\r\n"));
-	}
+	if (q->framing == BODY_LENGTH || said) at = field_line_put_length(at, q->content_length);
 	if (q->expect_continue) at = text_copy(at, SLICE("Expect: 100-continue\r\n"));
 	if (upstream_upgrades(q)) at = text_copy(at, SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
 	else if (takes_trailers) at = text_copy(at, SLICE("Connection: TE\r\nTE: trailers\r\n"));

@@ -9,6 +9,7 @@
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/http/chars.h"
+#include "gatling/http/field_line.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/pattern.h"
 
@@ -141,7 +142,7 @@ static size_t octets_of(const struct header_rule *rule, const struct header_fiel
 	if (f->detach) return 0;
 	for (unsigned i = 0; i < rule->fields && f->joins; i++)
 		if (slice_equal_nocase(rule->field[i].name, f->name)) return sizeof ", " - 1 + value;
-	return f->name.length + value + sizeof ": \r\n" - 1;
+	return f->name.length + value + FIELD_LINE_MORE;
 }
 
 /* Reports that the last field replaces one of a pattern above, if its own pattern is a part of that one, or the other
@@ -302,7 +303,7 @@ static void make_items(struct cached_set *s, struct text *values) {
 		}
 		item.value.length = (size_t)(values->at - item.value.at);
 		s->item[s->set.count++] = item;
-		if (!item.detach) s->set.octets += item.name.length + item.value.length + sizeof ": \r\n" - 1;
+		if (!item.detach) s->set.octets += item.name.length + item.value.length + FIELD_LINE_MORE;
 	}
 	s->fields = filled;
 }
@@ -452,14 +453,11 @@ static bool allows_more(const struct header_item *item, enum header_caching cach
 }
 
 size_t header_set_lines(const struct header_set *set, enum header_caching caching, char *out) {
-	struct text t = text_begin(out, set->octets);
+	char *at = out;
 	for (unsigned i = 0; i < set->count; i++) {
 		const struct header_item *item = &set->item[i];
 		if (item->detach || describes_content(item->name) || allows_more(item, caching)) continue;
-		text_add(&t, item->name);
-		text_add(&t, SLICE(": "));
-		text_add(&t, item->value);
-		text_add(&t, SLICE("\r\n"));
+		at = field_line_put(at, item->name, item->value);
 	}
-	return text_written(&t).length;
+	return (size_t)(at - out);
 }
