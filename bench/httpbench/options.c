@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "bench/frames.h"
-#include "bench/httpbench/inputs.h"
 #include "bench/httpbench/rank.h"
 #include "bench/usage.h"
 #include "io/io.h"
@@ -415,8 +414,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (c.urls_path && optind < argc) usage_refuse("the URLs come from %s: not '%s', too", c.urls_path, argv[optind]);
 	if (optind == argc && !c.urls_path) usage_refuse("the URL is missing");
 	settle_load(p);
-	if (c.urls_path) input_urls(&c.o, c.urls_path);
-	if (c.urls_path) make_targets(p, &c.request, c.o.url, c.o.urls, c.urls_path, c.o.url_line);
+	if (c.urls_path) input_urls(&c.o.urls, c.urls_path);
+	if (c.urls_path) make_targets(p, &c.request, c.o.urls.url, c.o.urls.count, c.urls_path, c.o.urls.line);
 	else make_targets(p, &c.request, argv + optind, (unsigned)(argc - optind), NULL, NULL);
 	make_shares(p, c.skew);
 	if (p->sources.count) sources_require(&p->sources, p->target->address.ss_family, p->target->url);
@@ -431,7 +430,7 @@ void options_free(struct options *o) {
 	free(o->plan.content.at);
 	for (unsigned i = 0; i < o->plan.heads; i++) free(o->plan.fields[i].at);
 	free(o->plan.fields);
-	free(o->url);
-	free(o->url_line);
-	free(o->urls_text);
+	free(o->urls.url);
+	free(o->urls.line);
+	free(o->urls.text);
 }

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include "bench/httpbench/load/inputs.h"
 #include "bench/httpbench/load/plan.h"
 #include "bench/httpbench/search.h"
 
@@ -15,8 +16,7 @@ struct options {
 	bool tui;
 	const char *json_path, *tsv_path, *hlog_path; /* where results go besides the report, or NULL */
 	pid_t profile;                                /* a process to sample during the run; 0: none */
-	char **url, *urls_text;                       /* from --urls; targets point into them */
-	unsigned urls, *url_line;                     /* the lines of that file */
+	struct input_urls urls;                       /* of --urls; targets point into them */
 };
 
 /* output_is_stdout() returns whether an output goes to stdout instead of the report, which then goes to stderr. */

@@ -3,7 +3,7 @@
 #ifndef BENCH_INPUTS_H
 #define BENCH_INPUTS_H
 
-#include "bench/httpbench/options.h"
+#include "bench/httpbench/load/plan.h"
 
 enum {
 	INPUT_FILE_MAX = 1 << 30, /* bytes of --urls, --heads and --expect */
@@ -14,8 +14,16 @@ enum {
  * devices may have no end. The caller frees the result. */
 char *input_file(const char *option, const char *path, size_t most, size_t *length);
 
-/* Reads URLs from a file, one a line. Empty lines, and lines that begin with #, are skipped. */
-void input_urls(struct options *options, const char *path);
+struct input_urls {
+	char *text;     /* of the file, with a NUL behind each URL; */
+	char **url;     /* they point into it */
+	unsigned *line; /* where each stands */
+	unsigned count;
+};
+
+/* Reads URLs from a file, one a line. Empty lines, and lines that begin with #, are skipped. The caller frees text, url
+ * and line. */
+void input_urls(struct input_urls *urls, const char *path);
 
 /* Reads the fields of several heads from a file; empty lines separate the heads. */
 void input_heads(struct plan *plan, const char *path);

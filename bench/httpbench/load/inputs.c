@@ -1,5 +1,5 @@
 /* inputs.c - see inputs.h. */
-#include "bench/httpbench/inputs.h"
+#include "bench/httpbench/load/inputs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,13 +27,13 @@ char *input_file(const char *option, const char *path, size_t most, size_t *leng
 	return bytes;
 }
 
-void input_urls(struct options *o, const char *path) {
+void input_urls(struct input_urls *u, const char *path) {
 	size_t length;
-	char *line = o->urls_text = input_file("--urls", path, INPUT_FILE_MAX, &length), *end = line + length;
+	char *line = u->text = input_file("--urls", path, INPUT_FILE_MAX, &length), *end = line + length;
 	unsigned number = 1;
-	o->url = calloc(INPUT_URLS_MAX, sizeof *o->url);
-	o->url_line = calloc(INPUT_URLS_MAX, sizeof *o->url_line);
-	if (!o->url || !o->url_line) usage_refuse("no memory for the URLs of %s", path);
+	u->url = calloc(INPUT_URLS_MAX, sizeof *u->url);
+	u->line = calloc(INPUT_URLS_MAX, sizeof *u->line);
+	if (!u->url || !u->line) usage_refuse("no memory for the URLs of %s", path);
 	*end = '\0';
 	for (char *next; line < end; line = next) {
 		const unsigned here = number;
@@ -41,11 +41,11 @@ void input_urls(struct options *o, const char *path) {
 		number += *next == '\n';
 		if (next < end) *next++ = '\0';
 		if (!*line || *line == '#') continue;
-		if (o->urls == INPUT_URLS_MAX) usage_refuse("--urls: %s has more than %d URLs", path, INPUT_URLS_MAX);
-		o->url_line[o->urls] = here;
-		o->url[o->urls++] = line;
+		if (u->count == INPUT_URLS_MAX) usage_refuse("--urls: %s has more than %d URLs", path, INPUT_URLS_MAX);
+		u->line[u->count] = here;
+		u->url[u->count++] = line;
 	}
-	if (!o->urls) usage_refuse("--urls: %s has no URL", path);
+	if (!u->count) usage_refuse("--urls: %s has no URL", path);
 }
 
 bool input_is_header(const char *line) {
