@@ -59,6 +59,7 @@ struct row {
 
 /* The kinds of values. Each is a macro for the last fields of a row, which names a member of struct command and does
  * not compile if its type is another. */
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a type */
 #define PLACE(type, member) .place = _Generic(((struct command *)0)->member, type : offsetof(struct command, member))
 #define FLAG(member) .parse = take_flag, PLACE(bool, member)
 #define TEXT(member) .parse = take_text, PLACE(const char *, member)
