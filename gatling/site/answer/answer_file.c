@@ -115,8 +115,9 @@ static void remember(const struct decision *d, struct resource *r) {
 	/* not NAME.html for NAME: a new file NAME must be found at once */
 	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;
 	if (rules || restricted || !exact || d->request->known & QUALIFIERS) return;
-	int64_t until_ms = r->until_ms < d->site->until_ms ? r->until_ms : d->site->until_ms;
-	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, r, until_ms);
+	const int64_t fresh_ms = freshness_lasts_until(&r->freshness), site_ms = d->site->until_ms;
+	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, r,
+					  fresh_ms < site_ms ? fresh_ms : site_ms);
 }
 
 bool answer_known(const struct site_context *c, const struct request *q, struct slice host,

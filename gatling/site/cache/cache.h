@@ -5,6 +5,7 @@
 
 #include "gatling/base/job.h"
 #include "gatling/site/access/basic_auth.h"
+#include "gatling/site/cache/freshness.h"
 #include "gatling/site/cache/representation.h"
 
 enum {
@@ -18,7 +19,6 @@ enum {
 	CACHE_COPY_PART = 4,
 	CACHE_COPY_MAX = 16 * 1024 * 1024,
 	CACHE_COPIES_PART = 2,
-	CACHE_CHECK_MS = 1000,      /* how long an entry is used until its files are checked again */
 	CACHE_TIDY_MS = 1000,       /* between two calls of cache_tidy() */
 	CACHE_UNUSED_MS = 60 * 1000 /* after which an unused file is closed */
 };
@@ -29,7 +29,7 @@ struct resource {
 	struct representation *copy[CODINGS];           /* internal to the cache: copies in memory; NULL: none */
 	unsigned available, producible; /* codings that are there, and that can be generated: sets of 1 << coding */
 	struct guard guard;             /* see basic_auth_guard() */
-	int64_t until_ms;               /* until then it may be used without cache_find(); 0: it may not */
+	struct freshness freshness;     /* while it lasts, it may be used without cache_find() */
 	struct resource **kept_at;      /* where answer_cache.h keeps it: NULL is put there when it is dropped; or NULL */
 };
 

@@ -13,18 +13,15 @@ enum { IN_MEMORY, OPEN_FILES /* entries that keep descriptors */, RINGS };
 enum job_kind { COMPRESS, UNPACK, HASH, COPY, JOB_KINDS };
 
 struct cache_entry {
-	struct resource resource; /* first: a pointer to it is one to this */
-	unsigned references;      /* of the cache and of jobs */
-	bool cached;              /* it is in the table, which holds a reference */
-	bool asked;               /* it was found again since the hand passed it */
-	bool unsettled;           /* a file had just changed (FILE_VERSION_SETTLES_MS); it is loaded again after that */
-	bool recent;              /* reloaded at the next check: a file was new (FILE_VERSION_RECENT_S), or unreadable */
-	bool lately;              /* its directory was not checked again, see NAMES_LATELY */
-	bool compressed;          /* its gzip representation was compressed here */
-	bool copied;              /* it has a copy, and is in the list `copied` */
+	struct resource resource;                   /* first: a pointer to it is one to this */
+	unsigned references;                        /* of the cache and of jobs */
+	bool cached;                                /* it is in the table, which holds a reference */
+	bool asked;                                 /* it was found again since the hand passed it */
+	bool compressed;                            /* its gzip representation was compressed here */
+	bool copied;                                /* it has a copy, and is in the list `copied` */
 	bool restricted, stands_in, error, fetched; /* as in struct lookup */
 	uint64_t hash, headers;                     /* headers: the id of the set, 0 for none */
-	int64_t checked_ms, used_ms, copied_ms;     /* copied_ms: when a copy was last returned, or seen being sent */
+	int64_t used_ms, copied_ms;                 /* copied_ms: when a copy was last returned, or seen being sent */
 	size_t memory;
 	unsigned descriptors;
 	struct file_version version[CODINGS]; /* of its files, by coding */
@@ -108,13 +105,10 @@ bool cache_forget_copies(struct cache *cache, uint64_t bytes, int64_t now_ms);
 /* --- cache_load.c --- */
 
 /* Creates an entry from the files of a resource. Returns 0, or an errno as cache_find() does. */
-int cache_entry_new(struct cache *cache, const struct lookup *lookup, struct cache_entry **entry);
+int cache_entry_new(struct cache *cache, const struct lookup *lookup, int64_t now_ms, struct cache_entry **entry);
 
 /* Writes the versions of an entry's files to version[CODINGS], zeros where there is none. Returns 0 or an errno; with
  * ENOENT there may still be files in other codings. */
 int cache_entry_look(const struct cache *cache, const struct cache_entry *entry, struct file_version *version);
-
-/* Returns whether a file of the entry may be in the middle of a write, see FILE_VERSION_SETTLES_MS. */
-bool cache_entry_is_unsettled(const struct cache_entry *entry);
 
 #endif

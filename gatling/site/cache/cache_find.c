@@ -6,11 +6,10 @@
 #include "gatling/site/cache/cache_entry.h"
 #include "gatling/status/counters.h"
 
-/* Returns whether an entry need not be loaded again: its files are unchanged, and its guard is of the same kind.
- * Updates the guard. */
-static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
+/* Checks the files of an entry. Returns whether it need not be loaded again: they are unchanged, and its guard is of
+ * the same kind. Updates the guard. */
+static bool check(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
 	struct file_version now[CODINGS];
-	if (e->recent) return false;
 	int error = cache_entry_look(c, e, now);
 	if (error && error != ENOENT) return false;
 	for (int i = 0; i < CODINGS; i++)
@@ -18,8 +17,15 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 	const enum permission before = e->resource.guard.permission;
 	guard_release(&e->resource.guard);
 	e->resource.guard = basic_auth_guard(c->options.auth, e->path, false);
-	e->checked_ms = now_ms;
+	freshness_checked(&e->resource.freshness, now_ms);
 	return e->resource.guard.permission == before;
+}
+
+/* Returns whether an entry may be used; if not, it has to be loaded again. */
+static bool is_current(const struct cache *c, struct cache_entry *e, const struct lookup *l, int64_t now_ms) {
+	if (e->restricted != l->restricted) return false;
+	const enum freshness_due due = freshness_due(&e->resource.freshness, e->version, now_ms);
+	return due == DUE_NOTHING || (due == DUE_CHECK && check(c, e, now_ms));
 }
 
 /* Notes that an entry is used. again: see struct lookup; a request counts once. */
@@ -36,19 +42,16 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
 				  slice_equal(e->path, path)))
 		e = LIST_NEXT(e, chain);
-	bool check = e && now_ms - e->checked_ms >= CACHE_CHECK_MS;
-	if (e && ((e->unsettled && !cache_entry_is_unsettled(e)) || e->restricted != l->restricted ||
-			  (check && !is_current(c, e, now_ms)))) {
+	if (e && !is_current(c, e, l, now_ms)) {
 		cache_entry_drop(c, e);
 		e = NULL;
 	}
 	if (!e) {
-		int error = cache_entry_new(c, l, &e);
+		int error = cache_entry_new(c, l, now_ms, &e);
 		if (error != EINPROGRESS) count_one(error ? COUNT_CACHE_ABSENT : COUNT_CACHE_LOADED);
 		if (error) return error;
 		e->hash = hash;
 		e->headers = headers;
-		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms; /* it is checked when it is next found */
 		e->used_ms = now_ms;
 		if (cache_keeps(c, e)) cache_insert(c, e);
 		else c->unkept = e;
@@ -56,7 +59,6 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		if (!l->again) count_one(COUNT_CACHE_HITS);
 		note_use(e, l->again, now_ms);
 	}
-	e->resource.until_ms = e->unsettled ? 0 : e->checked_ms + CACHE_CHECK_MS;
 	*resource = &e->resource;
 	return 0;
 }

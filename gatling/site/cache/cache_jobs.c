@@ -200,9 +200,7 @@ struct representation *cache_copied(struct cache *c, struct resource *r, struct 
 		cache_note_copy(c, e, e->used_ms);
 		return r->copy[f->coding];
 	}
-	/* a file that has just changed may change again unnoticed */
-	const bool settled = !e->recent && !e->unsettled;
-	if (e->cached && e->asked && settled && may_copy(c, f->size, e->used_ms))
+	if (e->cached && e->asked && freshness_settled(&r->freshness) && may_copy(c, f->size, e->used_ms))
 		(void)start(c->options.hashing, (struct job){.run = copy, .finish = copied}, COPY, c, e, f);
 	return f;
 }

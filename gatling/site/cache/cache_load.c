@@ -121,9 +121,9 @@ static int find_type(struct cache_entry *e, const struct header_set *headers, st
 		struct slice start;
 		const int error = representation_start(file, e->fetched, &start);
 		if (error == EINPROGRESS) return error;
+		if (error) freshness_unread(&e->resource.freshness);
 		if (!error) source.start = start;
 		if (!error) source.more = file->stored > start.length;
-		e->recent |= error != 0; /* it is loaded again soon */
 	}
 	*type = content_type_find(&source);
 	return 0;
@@ -155,17 +155,12 @@ static int write_all_fields(struct cache *c, struct cache_entry *e, const struct
 	return error;
 }
 
-bool cache_entry_is_unsettled(const struct cache_entry *e) {
-	for (int i = 0; i < CODINGS; i++)
-		if (file_version_unsettled_ms(&e->version[i]) > 0) return true;
-	return false;
-}
-
 /* Loads the files of an entry. told: by names_tell(). Returns 0 or an errno. */
-static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers, unsigned told) {
-	time_t now = time(NULL);
+static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers, unsigned told,
+				int64_t now_ms) {
+	const time_t now = time(NULL);
 	/* a file without others beside it is opened without a stat(2), unless a descriptor may have to be freed first */
-	e->lately = told & NAMES_LATELY;
+	const bool lately = told & NAMES_LATELY;
 	bool alone = (told & ~(unsigned)NAMES_LATELY) == (NAMES_ITSELF | NAMES_REGULAR) && c->open < c->options.open;
 	if (!e->fetched && names_elsewhere(c->options.names)) return EINPROGRESS;
 	int error = alone ? 0 : cache_entry_look(c, e, e->version);
@@ -181,15 +176,14 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 		if (error && missed) error = failed; /* not ENOENT: there is a file */
 	}
 	if (error) return error;
-	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
-	e->unsettled = cache_entry_is_unsettled(e);
-	e->recent |= missed;
-	e->resource.guard = basic_auth_guard(c->options.auth, e->path, e->lately);
+	e->resource.freshness = freshness_loaded(e->version, now, missed, lately, now_ms);
+	e->resource.guard = basic_auth_guard(c->options.auth, e->path, lately);
 	return write_all_fields(c, e, headers, missed);
 }
 
 /* Creates an entry and loads its files. told: by names_tell(). Returns 0 with *result, or an errno. */
-static int entry_load(struct cache *c, const struct lookup *l, unsigned told, struct cache_entry **result) {
+static int entry_load(struct cache *c, const struct lookup *l, unsigned told, int64_t now_ms,
+					  struct cache_entry **result) {
 	if (!told) return ENOENT;
 	if (l->path.length >= PATH_MAX) return ENOENT;
 	if (told & NAMES_DIRECTORY) return EISDIR;
@@ -202,7 +196,7 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, st
 							  .fetched = l->fetched,
 							  .path = {.at = e->text, .length = l->path.length}};
 	*text_copy(e->text, l->path) = '\0';
-	int error = load(c, e, l->headers, told);
+	int error = load(c, e, l->headers, told, now_ms);
 	if (error == ENAMETOOLONG) error = ENOENT;
 	e->fetched = true; /* now it is in memory, and checks hardly wait */
 	if (error == EACCES) unserved_report(c->options.docroot, e->text);
@@ -211,16 +205,18 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, st
 	return error;
 }
 
-int cache_entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
+int cache_entry_new(struct cache *c, const struct lookup *l, int64_t now_ms, struct cache_entry **result) {
 	struct names *names = c->options.names;
 	const struct names_told told = names_tell(names, l->path);
-	int error = entry_load(c, l, told.what, result);
+	int error = entry_load(c, l, told.what, now_ms, result);
 	if (!(told.what & NAMES_LATELY)) return error;
 	/* what was known of its directory is right if the file is the one that was there, and has not just changed */
 	struct cache_entry *e = error ? NULL : *result;
-	if (e ? !e->recent && names_told_of(names, e->path, &told, &e->version[CODING_IDENTITY]) : error != ENOENT)
+	if (e ? freshness_settled(&e->resource.freshness) &&
+				names_told_of(names, e->path, &told, &e->version[CODING_IDENTITY])
+		  : error != ENOENT)
 		return error;
 	if (e) cache_entry_release(e);
 	(void)names_lack(names, l->path); /* checks the directory again */
-	return entry_load(c, l, names_tell(names, l->path).what, result);
+	return entry_load(c, l, names_tell(names, l->path).what, now_ms, result);
 }
