@@ -4,72 +4,7 @@
 #ifndef GATLING_STATUS_COUNTERS_H
 #define GATLING_STATUS_COUNTERS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-/* All values, in the order in which they are shown. Their names are in values.c. */
-enum value {
-	/* counters, which only grow */
-	COUNT_ACCEPTED,
-	COUNT_HTTP1, /* answers; both are sums, see counters_value() */
-	COUNT_HTTP2,
-	COUNT_SENT, /* bytes of answers, before TLS */
-	COUNT_TLS_FULL,
-	COUNT_TLS_RESUMED,
-	COUNT_TLS_FAILED,
-	COUNT_CACHE_HITS,       /* files that were in the cache */
-	COUNT_CACHE_LOADED,     /* files that were opened */
-	COUNT_CACHE_ABSENT,     /* files that are not there, or not served */
-	COUNT_REFUSED_OVERLOAD, /* connections refused: more came than could be served (about) */
-	COUNT_REFUSED_HEAVY,    /* refused: from addresses with many, when there was no room */
-	COUNT_REFUSED_LIMIT,    /* refused: over --limit address-connections */
-	COUNT_LIMITED,          /* requests over the limits rate, address-rate, address-requests */
-	COUNT_CLOSED_IDLE,      /* connections closed to make room: idle, or (next) with an unfinished request */
-	COUNT_CLOSED_UNFINISHED,
-	COUNT_CLOSED_SLOW,      /* closed: slower than --limit min-rate */
-	COUNT_CLOSED_MEMORY,    /* closed: over a budget of memory */
-	COUNT_CLOSED_KEEPALIVE, /* closed: idle for the limit keepalive-timeout */
-	COUNT_CLOSED_LATE,      /* closed: handshake or head took longer than the limit head-timeout */
-	COUNT_CLOSED_STALLED,   /* closed: the client stalled for the limit timeout */
-	COUNT_LOG_DROPPED,      /* lines of the access log that were dropped */
-	COUNT_CPU_NS,           /* processor time of the worker's thread */
-	/* gauges, which rise and fall */
-	GAUGE_CONNECTIONS_PROXY, /* connections by what they do, in the order of enum conn_state */
-	GAUGE_CONNECTIONS_HANDSHAKE,
-	GAUGE_CONNECTIONS_IDLE,
-	GAUGE_CONNECTIONS_HEAD,
-	GAUGE_CONNECTIONS_CONTINUE,
-	GAUGE_CONNECTIONS_BODY,
-	GAUGE_CONNECTIONS_JOB,
-	GAUGE_CONNECTIONS_PASS,
-	GAUGE_CONNECTIONS_WRITE,
-	GAUGE_CONNECTIONS_HTTP2,
-	GAUGE_CONNECTIONS_LINGER,
-	GAUGE_CONNECTIONS_MAX,
-	GAUGE_STREAMS,
-	/* set once a second while something happens, as are COUNT_LOG_DROPPED and COUNT_CPU_NS */
-	GAUGE_MEMORY, /* bytes that connections take, at most GAUGE_MEMORY_MAX */
-	GAUGE_MEMORY_MAX,
-	GAUGE_CLIENT_MEMORY, /* of these, bytes kept for clients, at most GAUGE_CLIENT_MEMORY_MAX */
-	GAUGE_CLIENT_MEMORY_MAX,
-	GAUGE_CACHE_FILES,
-	GAUGE_CACHE_BYTES,
-	GAUGE_CACHE_DESCRIPTORS,
-	GAUGE_JOBS,
-	WORKER_VALUES,
-	/* values of the kernel, for the machine or for the process */
-	KERNEL_QUEUE = WORKER_VALUES, /* the longest accept queue, and its limit */
-	KERNEL_QUEUE_MAX,
-	KERNEL_OVERFLOWS, /* since the start of the server */
-	KERNEL_DROPS,
-	KERNEL_COOKIES,
-	KERNEL_SEGMENTS,
-	KERNEL_RETRANSMITS,
-	KERNEL_TCP_MEMORY,
-	KERNEL_TCP_MEMORY_MAX,
-	KERNEL_RESIDENT,
-	VALUES
-};
+#include "gatling/status/values.h"
 
 enum {
 	STATUS_FIRST = 100, /* the lowest status of HTTP */

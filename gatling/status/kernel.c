@@ -8,12 +8,13 @@
 
 #include "gatling/base/platform.h"
 
-enum { TEXT_MAX = 16 * 1024, WORD_MAX = 64 };
+enum { TEXT_MAX = 16 * 1024 /* bytes of a file */ };
 
-/* Reads a file from its start. Returns an empty text if that fails. */
-static const char *read_text(int fd, char text[TEXT_MAX]) {
+/* Reads a file from its start, as an empty text if that fails. Returns the end of the text. */
+static char *read_text(int fd, char text[TEXT_MAX]) {
 	ssize_t n = fd == -1 ? 0 : pread(fd, text, TEXT_MAX - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
+	text += n > 0 ? n : 0;
+	*text = '\0';
 	return text;
 }
 
@@ -72,17 +73,14 @@ static void read_queues(const int *sockets, unsigned count, uint64_t *value) {
 }
 
 void kernel_read(const struct kernel_view *v, const int *sockets, unsigned count, uint64_t value[VALUES]) {
-	char text[TEXT_MAX];
+	char text[2 * TEXT_MAX];
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	read_queues(sockets, count, value);
-	read_text(v->netstat, text);
-	value[KERNEL_OVERFLOWS] = number_of(text, "TcpExt:", "ListenOverflows") - v->first[KERNEL_OVERFLOWS];
-	value[KERNEL_DROPS] = number_of(text, "TcpExt:", "ListenDrops") - v->first[KERNEL_DROPS];
-	value[KERNEL_COOKIES] = number_of(text, "TcpExt:", "SyncookiesSent") - v->first[KERNEL_COOKIES];
-	read_text(v->snmp, text);
-	value[KERNEL_SEGMENTS] = number_of(text, "Tcp:", "OutSegs") - v->first[KERNEL_SEGMENTS];
-	value[KERNEL_RETRANSMITS] = number_of(text, "Tcp:", "RetransSegs") - v->first[KERNEL_RETRANSMITS];
-	value[KERNEL_TCP_MEMORY] = number_behind(read_text(v->sockstat, text), " mem ") * page;
+	read_text(v->snmp, read_text(v->netstat, text));
+	for (unsigned i = WORKER_VALUES; i < VALUES; i++)
+		if (value_row[i].table) value[i] = number_of(text, value_row[i].table, value_row[i].number) - v->first[i];
+	read_text(v->sockstat, text);
+	value[KERNEL_TCP_MEMORY] = number_behind(text, " mem ") * page;
 	value[KERNEL_TCP_MEMORY_MAX] = v->pressure;
 	read_text(v->memory, text);
 	value[KERNEL_RESIDENT] = strtoull(text + strcspn(text, " "), NULL, 10) * page; /* its second number */

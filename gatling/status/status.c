@@ -64,13 +64,8 @@ struct form {
 	void (*write)(FILE *out, const struct status_view *view);
 };
 
-static void write_page(FILE *out, const struct status_view *view) {
-	(void)view;
-	fputs(view_page, out);
-}
-
 static const struct form forms[] = {
-	{"/", "text/html; charset=utf-8", write_page},
+	{"/", "text/html; charset=utf-8", view_page},
 	{"/json", "application/json", view_json},
 	{"/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", view_openmetrics},
 	{"/text", "text/plain; charset=utf-8", view_text},

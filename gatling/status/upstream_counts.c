@@ -5,32 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct value_name upstream_value_name[UPSTREAM_VALUES] = {
+const struct value_row upstream_value_row[UPSTREAM_VALUES] = {
 	[UPSTREAM_REQUESTS] = {.family = "upstream_requests",
-						   .text = "requests",
+						   .which = "requests",
 						   .grows = true,
 						   .help = "Requests that were passed on to an upstream, each attempt."},
 	[UPSTREAM_RESPONSES] = {.family = "upstream_responses",
-							.text = "responses",
+							.which = "responses",
 							.grows = true,
 							.help = "Responses of which the head has come."},
 	[UPSTREAM_ERRORS] = {.family = "upstream_errors",
-						 .text = "errors",
+						 .which = "errors",
 						 .grows = true,
 						 .help = "Of them those with a status of 5xx."},
 	[UPSTREAM_FAILURES] = {.family = "upstream_failures",
-						   .text = "failures",
+						   .which = "failures",
 						   .grows = true,
 						   .help = "Attempts without a connection, or without a whole response in time."},
 	[UPSTREAM_NS] = {.family = "upstream_response_seconds",
-					 .text = "response_seconds",
+					 .which = "response_seconds",
 					 .unit = "seconds",
 					 .grows = true,
 					 .help = "Time from requests to the heads of their responses.",
 					 .per_unit = 1000000000},
-	[UPSTREAM_ACTIVE] = {.family = "upstream_active_requests", .text = "active", .help = "Requests under way."},
+	[UPSTREAM_ACTIVE] = {.family = "upstream_active_requests", .which = "active", .help = "Requests under way."},
 	[UPSTREAM_IDLE] = {.family = "upstream_idle_connections",
-					   .text = "idle",
+					   .which = "idle",
 					   .help = "Connections that are kept for the next request."},
 };
 

@@ -4,7 +4,7 @@
 #define GATLING_STATUS_UPSTREAM_COUNTS_H
 
 #include "gatling/base/notice.h"
-#include "gatling/status/values.h"
+#include "gatling/status/counters.h"
 
 enum { UPSTREAM_COUNTS_MAX = 64 }; /* addresses; further ones are counted together, as "others" */
 
@@ -25,8 +25,8 @@ struct upstream_counts {
 	notice_time next_notice; /* when a failure may be logged again */
 };
 
-/* The names of the values. Their label is "upstream", with the address. */
-extern const struct value_name upstream_value_name[UPSTREAM_VALUES];
+/* A row for each value: `which` is its name in JSON and in the text. Its label is "upstream", with the address. */
+extern const struct value_row upstream_value_row[UPSTREAM_VALUES];
 
 /* Returns the counters of an address, or those of "others" if there are too many, or no memory. */
 struct upstream_counts *upstream_counts_of(const char *address);

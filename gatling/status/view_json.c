@@ -1,14 +1,14 @@
 /* view_json.c - see view.h: the page and programs read this. An object:
  *     "about", "state" ("serving" or "ending"), "uptime_seconds"
- *     "total"    the values of values.c by family: a number, or an object of numbers by label; and "answers" by status
+ *     "total"    the values of values.h by family: a number, or an object of numbers by label; and "answers" by status
  *     "workers"  an array of such objects, without the values of the kernel, each with "seconds" and
  *                "minutes": "requests" and "busy_processors"
  *     "quantiles" of the last ten seconds, in seconds: "first_byte" and "duration", each "p50", "p90", "p99", "p99.9"
  *     "upstreams" an array of objects: "address", and the values of upstream_counts.c
  *     "certificates" by ACME: an array of objects: "name", "until" (since the epoch; 0: there is none yet), "good"
  *                (the last attempt succeeded), and "result" (of that attempt, in words)
- *     "now", "seconds", "minutes"  the figures of view.h: of the last second; of each second of the last two minutes,
- *                and of each minute of the last hour, in arrays, the oldest first */
+ *     "now", "seconds", "minutes"  the figures of figures.c: of the last second; of each second of the last two
+ * minutes, and of each minute of the last hour, in arrays, the oldest first */
 #include <inttypes.h>
 
 #include "gatling/status/upstream_counts.h"
@@ -24,19 +24,14 @@ static void put_string(FILE *out, const char *text) {
 	putc('"', out);
 }
 
-static void put_value(FILE *out, const struct value_name *name, uint64_t value) {
-	if (name->per_unit) fprintf(out, "%.6f", (double)value / (double)name->per_unit);
-	else fprintf(out, "%" PRIu64, value);
-}
-
 static void put_values(FILE *out, const struct counters *c, unsigned count) {
 	for (unsigned i = 0; i < count; i++) {
-		const struct value_name *name = &value_name[i];
+		const struct value_row *row = &value_row[i];
 		bool begins = value_begins_family(i), ends = i + 1 == count || value_begins_family(i + 1);
-		if (begins) fprintf(out, "%s\"%s\":%s", i ? "," : "", name->family, name->label ? "{" : "");
-		if (name->label) fprintf(out, "%s\"%s\":", begins ? "" : ",", name->text);
-		put_value(out, name, c->value[i]);
-		if (ends && name->label) putc('}', out);
+		if (begins) fprintf(out, "%s\"%s\":%s", i ? "," : "", row->family, row->label ? "{" : "");
+		if (row->label) fprintf(out, "%s\"%s\":", begins ? "" : ",", row->which);
+		value_print(out, row, c->value[i]);
+		if (ends && row->label) putc('}', out);
 	}
 }
 
@@ -69,11 +64,10 @@ struct series {
 /* Writes the figures of the time between each two moments. */
 static void put_series(FILE *out, const struct history *h, const struct series *s) {
 	fprintf(out, ",\"%s\":{", s->name);
-	for (unsigned f = 0; f < FIGURES; f++) {
-		fprintf(out, "%s\"%s\":[", f ? "," : "", figure_name[f].name);
+	for (const struct figure *f = figures; f->name; f++) {
+		fprintf(out, "%s\"%s\":[", f > figures ? "," : "", f->name);
 		for (unsigned ago = s->count; ago > 0; ago--)
-			fprintf(out, "%s%.6g", ago < s->count ? "," : "",
-					figure_of(s->moment(h, ago), s->moment(h, ago - 1), (enum figure)f));
+			fprintf(out, "%s%.6g", ago < s->count ? "," : "", f->of(f, s->moment(h, ago), s->moment(h, ago - 1)));
 		putc(']', out);
 	}
 	putc('}', out);
@@ -114,8 +108,8 @@ static void put_upstreams(FILE *out) {
 		fputs(n ? ",{\"address\":" : "{\"address\":", out);
 		put_string(out, u->address);
 		for (unsigned i = 0; i < UPSTREAM_VALUES; i++) {
-			fprintf(out, ",\"%s\":", upstream_value_name[i].text);
-			put_value(out, &upstream_value_name[i], upstream_counts_value(u, (enum upstream_value)i));
+			fprintf(out, ",\"%s\":", upstream_value_row[i].which);
+			value_print(out, &upstream_value_row[i], upstream_counts_value(u, (enum upstream_value)i));
 		}
 		putc('}', out);
 	}
@@ -154,9 +148,8 @@ void view_json(FILE *out, const struct status_view *v) {
 	putc(',', out);
 	put_quantiles(out, "duration", before->sum.duration, now->sum.duration);
 	fputs("},\"now\":{", out);
-	for (unsigned f = 0; f < FIGURES; f++)
-		fprintf(out, "%s\"%s\":%.6g", f ? "," : "", figure_name[f].name,
-				figure_of(history_second(h, 1), now, (enum figure)f));
+	for (const struct figure *f = figures; f->name; f++)
+		fprintf(out, "%s\"%s\":%.6g", f > figures ? "," : "", f->name, f->of(f, history_second(h, 1), now));
 	putc('}', out);
 	put_series(out, h, &seconds);
 	put_series(out, h, &minutes);

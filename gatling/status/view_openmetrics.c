@@ -11,30 +11,30 @@ static void put_head(FILE *out, const char *family, const char *type, const char
 	fprintf(out, "# HELP gatling_%s %s\n", family, help);
 }
 
-static void put_number(FILE *out, const struct value_name *name, uint64_t number) {
-	if (name->per_unit) fprintf(out, " %.6f\n", (double)number / (double)name->per_unit);
-	else fprintf(out, " %" PRIu64 "\n", number);
+static void put_family(FILE *out, const struct value_row *row) {
+	put_head(out, row->family, row->grows ? "counter" : "gauge", row->unit, row->help);
 }
 
 /* Writes a sample. worker: its number, or -1 for none. */
-static void put_sample(FILE *out, unsigned value, int worker, uint64_t number) {
-	const struct value_name *name = &value_name[value];
-	fprintf(out, "gatling_%s%s", name->family, name->grows ? "_total" : "");
-	if (worker != -1 || name->label) putc('{', out);
-	if (worker != -1) fprintf(out, "worker=\"%d\"%s", worker, name->label ? "," : "");
-	if (name->label) fprintf(out, "%s=\"%s\"", name->label, name->text);
-	if (worker != -1 || name->label) putc('}', out);
-	put_number(out, name, number);
+static void put_sample(FILE *out, const struct value_row *row, int worker, uint64_t number) {
+	fprintf(out, "gatling_%s%s", row->family, row->grows ? "_total" : "");
+	if (worker != -1 || row->label) putc('{', out);
+	if (worker != -1) fprintf(out, "worker=\"%d\"%s", worker, row->label ? "," : "");
+	if (row->label) fprintf(out, "%s=\"%s\"", row->label, row->which);
+	fputs(worker != -1 || row->label ? "} " : " ", out);
+	value_print(out, row, number);
+	putc('\n', out);
 }
 
 static void put_upstreams(FILE *out) {
 	const struct upstream_counts *u;
 	for (unsigned value = 0; value < UPSTREAM_VALUES && upstream_counts_at(0); value++) {
-		const struct value_name *name = &upstream_value_name[value];
-		put_head(out, name->family, name->grows ? "counter" : "gauge", name->unit, name->help);
+		const struct value_row *row = &upstream_value_row[value];
+		put_family(out, row);
 		for (unsigned i = 0; (u = upstream_counts_at(i)); i++) {
-			fprintf(out, "gatling_%s%s{upstream=\"%s\"}", name->family, name->grows ? "_total" : "", u->address);
-			put_number(out, name, upstream_counts_value(u, (enum upstream_value)value));
+			fprintf(out, "gatling_%s%s{upstream=\"%s\"} ", row->family, row->grows ? "_total" : "", u->address);
+			value_print(out, row, upstream_counts_value(u, (enum upstream_value)value));
+			putc('\n', out);
 		}
 	}
 }
@@ -72,13 +72,13 @@ static void put_expiry(void *owner, const struct certified *c) {
 void view_openmetrics(FILE *out, const struct status_view *v) {
 	const struct counters *all = &history_second(v->history, 0)->sum;
 	for (unsigned first = 0, end; first < VALUES; first = end) {
-		const struct value_name *name = &value_name[first];
-		put_head(out, name->family, name->grows ? "counter" : "gauge", name->unit, name->help);
+		put_family(out, &value_row[first]);
 		for (end = first + 1; end < VALUES && !value_begins_family(end);) end++;
-		for (unsigned i = first; i < end && first >= WORKER_VALUES; i++) put_sample(out, i, -1, all->value[i]);
+		for (unsigned i = first; i < end && first >= WORKER_VALUES; i++)
+			put_sample(out, &value_row[i], -1, all->value[i]);
 		for (unsigned w = 0; w < v->workers && first < WORKER_VALUES; w++)
 			for (unsigned i = first; i < end; i++)
-				put_sample(out, i, (int)w, counters_value(v->worker[w], (enum value)i));
+				put_sample(out, &value_row[i], (int)w, counters_value(v->worker[w], (enum value)i));
 	}
 	put_answers(out, all);
 	put_times(out, "first_byte_seconds", "Time from a request to the first byte of its answer; estimated of a part.",

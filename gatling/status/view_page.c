@@ -1,9 +1,9 @@
-/* view_page.c - see view.h: the page for people. It loads only "json", once a second. It has no double quotes, which
- * would have to be escaped here. */
+/* view_page.c - see view.h: the page for people. It has the names of curves and values in it, and loads only "json",
+ * once a second. It has no double quotes, which would have to be escaped here. */
 #include "gatling/status/view.h"
 
 /* clang-format off */
-const char view_page[] =
+static const char above[] =
 	"<!doctype html>\n"
 	"<html lang='en'>\n"
 	"<meta charset='utf-8'>\n"
@@ -59,7 +59,10 @@ const char view_page[] =
 	"</main>\n"
 	"<footer>The same as <a href='json'>JSON</a>, <a href='metrics'>OpenMetrics</a> and <a href='text'>text</a>\n"
 	"(gatling --top).</footer>\n"
-	"<script>\n"
+	"<script>\n";
+
+/* What put_curves() and put_tables() write comes before it. */
+static const char below[] =
 	"const $ = id => document.getElementById(id);\n"
 	"const round = n => n >= 100 || n == Math.round(n) ? Math.round(n).toLocaleString('en') : n >= 1 ? n.toFixed(1) "
 	": n.toPrecision(2);\n"
@@ -67,19 +70,14 @@ const char view_page[] =
 	"'kB', 'MB', 'GB', 'TB'][u]; };\n"
 	"const time = s => s >= 1 ? round(s) + ' s' : s >= 0.001 ? round(s * 1e3) + ' ms' : round(s * 1e6) + ' µs';\n"
 	"const rate = n => round(n) + '/s', rateOfBytes = n => bytes(n) + '/s';\n"
-	"const curves = [['requests', 'Requests', rate], ['sent_bytes', 'Sent', rateOfBytes], ['connections', "
-	"'Connections', round],\n"
-	"  ['first_byte_p50_seconds', 'First byte, median', time], ['first_byte_p99_seconds', 'First byte, 99 %', time],\n"
-	"  ['duration_p99_seconds', 'Whole answer, 99 %', time], ['busy_processors', 'Processors in use', round],\n"
-	"  ['cache_hit_ratio', 'Files found in the cache', n => round(100 * n) + ' %'],\n"
-	"  ['server_errors', 'Answers of 5xx', rate], ['refused', 'Refused by the server', rate],\n"
-	"  ['accept_queue', 'Accept queue', round], ['kernel_lost', 'Lost by the kernel', rate]];\n"
+	"const shows = {'': round, bytes, seconds: time, '/s': rate, 'MB/s': rateOfBytes, 'ms': time, '%': n => round(100 * n) + ' %'};\n"
 	"const svg = (name, attributes) => {\n"
 	"  const element = document.createElementNS('http://www.w3.org/2000/svg', name);\n"
 	"  for (const key in attributes) element.setAttribute(key, attributes[key]);\n"
 	"  return element;\n"
 	"};\n"
-	"const figures = curves.map(([name, title, show]) => {\n"
+	"const figures = curves.map(([name, title, unit]) => {\n"
+	"  const show = shows[unit];\n"
 	"  const figure = document.createElement('figure'), caption = document.createElement('figcaption'), now = "
 	"document.createElement('b');\n"
 	"  const picture = svg('svg', {viewBox: '0 0 100 40', preserveAspectRatio: 'none', role: 'img'});\n"
@@ -133,7 +131,11 @@ const char view_page[] =
 	"};\n"
 	"const counted = values => Object.entries(values).filter(([, n]) => n).map(([name, n]) => [name, round(n)]);\n"
 	"const sum = values => Object.values(values).reduce((a, b) => a + b, 0);\n"
-	"const of = (n, most, show) => show(n) + ' of ' + show(most);\n"
+	"const valueOf = (t, name, label) => label ? t[name][label] : typeof t[name] == 'object' ? sum(t[name]) : t[name];\n"
+	"const rows = (t, values) => values.flatMap(([words, name, label, unit, part, always]) => {\n"
+	"  const n = valueOf(t, name, label), show = shows[unit];\n"
+	"  return n || always ? [[words, (part && show(valueOf(t, part)) + ' of ') + show(n)]] : [];\n"
+	"});\n"
 	"const grown = (data, name) => sum(data.seconds[name]);\n"
 	"const date = s => s ? new Date(s * 1000).toISOString().slice(0, 16).replace('T', ' ') : 'none yet';\n"
 	"const problems = data => {\n"
@@ -175,31 +177,10 @@ const char view_page[] =
 	"  }\n"
 	"  const span = document.querySelector('input:checked').value;\n"
 	"  figures.forEach(draw => draw(data, span));\n"
-	"  $('tables').replaceChildren(\n"
-	"    table('Connections', [['in all', of(sum(t.connections), t.connections_max, round)], "
-	"...counted(t.connections),\n"
-	"      ['accepted since the start', round(t.accepted_connections)], ['streams of HTTP/2', "
-	"round(t.http2_streams)]]),\n"
-	"    table('Answers', [...counted(t.requests), ...counted(t.answers)]),\n"
-	"    table('Times of the last 10 s', Object.keys(q.duration).map(p => [p, time(q.first_byte[p]) + ', ' + "
-	"time(q.duration[p])])\n"
-	"      .concat([['', 'first byte, whole answer']])),\n"
-	"    table('Files', [...counted(t.cache_lookups), ['remembered', round(t.cache_files)], ['in memory', "
-	"bytes(t.cache_bytes)],\n"
-	"      ['open', round(t.cache_descriptors)], ['work beside the loop', round(t.jobs)]]),\n"
-	"    table('Limits', [['memory of connections', of(t.memory_bytes, t.memory_max_bytes, bytes)],\n"
-	"      ['kept for clients', of(t.client_memory_bytes, t.client_memory_max_bytes, bytes)],\n"
-	"      ['memory of the process', bytes(t.resident_memory_bytes)],\n"
-	"      ...counted(t.refused_connections).map(([name, n]) => ['refused: ' + name, n]), ['refused requests', "
-	"round(t.refused_requests)],\n"
-	"      ...counted(t.closed_connections).map(([name, n]) => ['closed: ' + name, n])]),\n"
-	"    table('Kernel', [['accept queue', of(t.accept_queue, t.accept_queue_max, round)],\n"
-	"      ['queues that overflowed', round(t.kernel_listen_overflows)], ['connections dropped', "
-	"round(t.kernel_listen_drops)],\n"
-	"      ['SYN cookies', round(t.kernel_syn_cookies)],\n"
-	"      ['segments sent again', of(t.kernel_retransmitted_segments, t.kernel_sent_segments, round)],\n"
-	"      ['memory of TCP', of(t.kernel_tcp_memory_bytes, t.kernel_tcp_memory_pressure_bytes, bytes)]]),\n"
-	"    table('TLS handshakes', Object.entries(t.tls_handshakes).map(([name, n]) => [name, round(n)])));\n"
+	"  const more = {Answers: counted(t.answers), 'Times of the last 10 s': [...Object.keys(q.duration).map(p =>\n"
+	"    [p, time(q.first_byte[p]) + ', ' + time(q.duration[p])]), ['', 'first byte, whole answer']]};\n"
+	"  $('tables').replaceChildren(...tables.map(([title, ...values]) =>\n"
+	"    table(title, [...rows(t, values), ...more[title] || []])));\n"
 	"  showUpstreams(data.upstreams);\n"
 	"  showCertificates(data.certificates);\n"
 	"  const most = name => Math.max(...data.workers.flatMap(w => w[span][name]), 0);\n"
@@ -240,3 +221,43 @@ const char view_page[] =
 	"}).finally(() => setTimeout(load, document.hidden ? 10000 : 1000));\n"
 	"load();\n"
 	"</script>\n";
+/* clang-format on */
+
+/* Writes the curves in their order. */
+static void put_curves(FILE *out) {
+	const struct figure *f = figures;
+	fputs("const curves = [", out);
+	for (unsigned place = 1; f->name; place++) {
+		for (f = figures; f->name && f->curve != place;) f++;
+		if (f->name) fprintf(out, "['%s', '%s', '%s'],\n  ", f->name, f->title, f->unit);
+	}
+	fputs("];\n", out);
+}
+
+/* Writes the tables of values: each as its title and, for each value, what to show and when. */
+static void put_tables(FILE *out) {
+	static const char *const titles[] = {"Connections", "Answers", "Times of the last 10 s", "Files",
+										 "Limits",      "Kernel",  "TLS handshakes"};
+	fputs("const tables = [", out);
+	for (unsigned n = 0; n < sizeof titles / sizeof *titles; n++) {
+		enum value value[VALUES];
+		const unsigned count = values_in(IN_PAGE, titles[n], value);
+		fprintf(out, "['%s'", titles[n]);
+		for (unsigned i = 0; i < count; i++) {
+			const struct value_row *row = &value_row[value[i]];
+			const struct place *p = &row->place[IN_PAGE];
+			fprintf(out, ",\n  ['%s', '%s', '%s', '%s', '%s', %d]", p->words, row->family, row->label ? row->which : "",
+					row->unit ? row->unit : "", p->part ? p->part : "", p->always);
+		}
+		fputs("], ", out);
+	}
+	fputs("];\n", out);
+}
+
+void view_page(FILE *out, const struct status_view *view) {
+	(void)view;
+	fputs(above, out);
+	put_curves(out);
+	put_tables(out);
+	fputs(below, out);
+}

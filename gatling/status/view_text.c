@@ -36,12 +36,37 @@ static void end_line(struct text_line *l) {
 	l->used = 0;
 }
 
-/* Writes the values of a family that are not 0. */
-static void put_family(FILE *out, const char *name, const struct counters *c, enum value first) {
-	struct text_line line = {.out = out};
-	for (unsigned i = first; i < VALUES && (i == first || !value_begins_family(i)); i++)
-		if (c->value[i]) put_item(&line, name, value_name[i].text ? value_name[i].text : "", c->value[i]);
-	end_line(&line);
+static void put_answers(struct text_line *l, const struct counters *c) {
+	for (unsigned i = 0; i < STATUSES; i++) {
+		char status[8];
+		snprintf(status, sizeof status, "%u:", i + STATUS_FIRST);
+		if (counters_answers(c, i)) put_item(l, "answers", status, counters_answers(c, i));
+	}
+}
+
+/* Returns a value in seconds or MB, if it has a unit. */
+static uint64_t in_unit(const struct value_row *row, uint64_t number) {
+	if (row->per_unit) return number / row->per_unit;
+	return row->unit ? number >> 20 : number;
+}
+
+/* Writes the lines of values. The answers have no values: their line is by status. */
+static void put_values(FILE *out, const struct counters *c) {
+	static const char *const lines[] = {"connections", "requests", "answers",     "cache",      "handshakes", "refused",
+										"over limits", "closed",   "log dropped", "memory, MB", "kernel"};
+	for (unsigned n = 0; n < sizeof lines / sizeof *lines; n++) {
+		struct text_line line = {.out = out};
+		enum value value[VALUES];
+		const unsigned count = values_in(IN_TEXT, lines[n], value);
+		for (unsigned i = 0; i < count; i++) {
+			const struct value_row *row = &value_row[value[i]];
+			const uint64_t number = c->value[value[i]];
+			if (number || row->place[IN_TEXT].always)
+				put_item(&line, lines[n], row->place[IN_TEXT].words, in_unit(row, number));
+		}
+		if (!count) put_answers(&line, c);
+		end_line(&line);
+	}
 }
 
 static void put_figures(FILE *out, const struct history *h) {
@@ -49,14 +74,12 @@ static void put_figures(FILE *out, const struct history *h) {
 	const struct moment *from[SPANS] = {history_second(h, 1), history_second(h, 10), history_second(h, 60),
 										history_minute(h, HISTORY_MINUTES)};
 	fprintf(out, "%-30s%10s%10s%10s%10s\n", "", "1 s", "10 s", "1 min", "1 h");
-	for (unsigned f = 0; f < FIGURES; f++) {
+	for (const struct figure *f = figures; f->name; f++) {
 		char text[64];
-		snprintf(text, sizeof text, "%s%s%s", figure_name[f].text, *figure_name[f].unit ? ", " : "",
-				 figure_name[f].unit);
+		snprintf(text, sizeof text, "%s%s%s", f->text, *f->unit ? ", " : "", f->unit);
 		fprintf(out, "%-30s", text);
-		bool instant = f == FIGURE_CONNECTIONS || f == FIGURE_QUEUE; /* there is only a current value */
-		for (unsigned i = 0; i < (instant ? 1 : SPANS); i++) {
-			double figure = figure_of(from[i], now, (enum figure)f) * figure_name[f].scale;
+		for (unsigned i = 0; i < (f->instant ? 1 : SPANS); i++) {
+			double figure = f->of(f, from[i], now) * f->scale;
 			fprintf(out, figure && figure < 100 ? "%10.2f" : "%10.0f", figure);
 		}
 		putc('\n', out);
@@ -93,44 +116,17 @@ static void put_upstreams(FILE *out) {
 		for (unsigned i = 0; i < UPSTREAM_VALUES; i++) {
 			const uint64_t value = upstream_counts_value(u, (enum upstream_value)i);
 			if (i == UPSTREAM_NS && responses) put_item(&line, "", "mean ms", value / responses / 1000000);
-			else if (i != UPSTREAM_NS && value) put_item(&line, "", upstream_value_name[i].text, value);
+			else if (i != UPSTREAM_NS && value) put_item(&line, "", upstream_value_row[i].which, value);
 		}
 		end_line(&line);
 	}
 }
 
 void view_text(FILE *out, const struct status_view *v) {
-	const struct counters *all = &history_second(v->history, 0)->sum;
-	struct text_line line = {.out = out};
 	put_about(out, v);
 	put_figures(out, v->history);
 	putc('\n', out);
-	put_family(out, "connections", all, GAUGE_CONNECTIONS_PROXY);
-	put_family(out, "requests", all, COUNT_HTTP1);
-	for (unsigned i = 0; i < STATUSES; i++) {
-		char status[8];
-		snprintf(status, sizeof status, "%u:", i + STATUS_FIRST);
-		if (counters_answers(all, i)) put_item(&line, "answers", status, counters_answers(all, i));
-	}
-	end_line(&line);
-	put_family(out, "cache", all, COUNT_CACHE_HITS);
-	put_family(out, "handshakes", all, COUNT_TLS_FULL);
-	put_family(out, "refused", all, COUNT_REFUSED_OVERLOAD);
-	put_family(out, "over limits", all, COUNT_LIMITED);
-	put_family(out, "closed", all, COUNT_CLOSED_IDLE);
-	put_family(out, "log dropped", all, COUNT_LOG_DROPPED);
-	put_item(&line, "memory, MB", "process", all->value[KERNEL_RESIDENT] >> 20);
-	put_item(&line, "", "connections", all->value[GAUGE_MEMORY] >> 20);
-	put_item(&line, "", "of at most", all->value[GAUGE_MEMORY_MAX] >> 20);
-	put_item(&line, "", "cache", all->value[GAUGE_CACHE_BYTES] >> 20);
-	end_line(&line);
-	put_item(&line, "kernel", "queue", all->value[KERNEL_QUEUE]);
-	put_item(&line, "", "of", all->value[KERNEL_QUEUE_MAX]);
-	put_item(&line, "", "overflows", all->value[KERNEL_OVERFLOWS]);
-	put_item(&line, "", "drops", all->value[KERNEL_DROPS]);
-	put_item(&line, "", "retransmits", all->value[KERNEL_RETRANSMITS]);
-	put_item(&line, "", "TCP MB", all->value[KERNEL_TCP_MEMORY] >> 20);
-	end_line(&line);
+	put_values(out, &history_second(v->history, 0)->sum);
 	put_upstreams(out);
 	certified_each(v->certified, put_certificate, out);
 }

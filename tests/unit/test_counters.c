@@ -1,6 +1,9 @@
-/* test_counters.c - how times are counted and sampled, and how long the history is. */
+/* test_counters.c - how times are counted and sampled, how long the history is, and where values are shown. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "check.h"
-#include "gatling/status/history.h"
+#include "gatling/status/view.h"
 
 static void test_each_time_is_in_the_interval_that_ends_above_it(void **state) {
 	(void)state;
@@ -92,11 +95,55 @@ static void test_the_history_goes_back_two_minutes_and_an_hour(void **state) {
 	history_close(&h);
 }
 
+/* Returns what a view writes of two moments, between which each value grew by 1. */
+static char *written(void (*write)(FILE *out, const struct status_view *view)) {
+	static struct counters own;
+	static struct history h;
+	const struct counters *const worker[] = {&own};
+	struct certified_list *none = certified_new();
+	struct counters sum = {0};
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	assert_int_equal(history_open(&h, 1), 0);
+	history_add(&h, 0, &sum, worker);
+	for (unsigned i = 0; i < VALUES; i++) sum.value[i] = 1;
+	history_add(&h, 1000, &sum, worker);
+	write(out, &(struct status_view){.about = "", .history = &h, .worker = worker, .workers = 1, .certified = none});
+	assert_int_equal(fclose(out), 0);
+	history_close(&h);
+	certified_free(none);
+	return text;
+}
+
+static void test_each_value_is_shown_where_its_row_says(void **state) {
+	(void)state;
+	char *text = written(view_text), *page = written(view_page), *json = written(view_json);
+	for (unsigned i = 0; i < VALUES; i++) {
+		const struct value_row *row = &value_row[i];
+		const struct place *in_text = &row->place[IN_TEXT], *in_page = &row->place[IN_PAGE];
+		char name[128];
+		const char *line = in_text->in ? strstr(text, in_text->in) : text;
+		assert_true(line && (!in_text->in || strstr(line, in_text->words)));
+		snprintf(name, sizeof name, "['%s', '%s', ", in_page->in ? in_page->words : "", row->family);
+		assert_true(!in_page->in || strstr(page, name));
+		snprintf(name, sizeof name, "\"%s\":", in_page->part ? in_page->part : row->family);
+		assert_non_null(strstr(json, name));
+		assert_true(row->help || !value_begins_family(i));
+	}
+	for (const struct figure *f = figures; f->name; f++)
+		assert_true(strstr(text, f->text) && strstr(json, f->name) && (!f->curve || strstr(page, f->title)));
+	free(text);
+	free(page);
+	free(json);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_time_is_in_the_interval_that_ends_above_it),
 									   cmocka_unit_test(test_a_quantile_is_not_below_what_was_counted),
 									   cmocka_unit_test(test_a_status_of_any_three_digits_is_one_of_its_protocol),
 									   cmocka_unit_test(test_samples_stand_for_all_answers),
-									   cmocka_unit_test(test_the_history_goes_back_two_minutes_and_an_hour)};
+									   cmocka_unit_test(test_the_history_goes_back_two_minutes_and_an_hour),
+									   cmocka_unit_test(test_each_value_is_shown_where_its_row_says)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
