@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/file_read.h"
+#include "gatling/base/lines.h"
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 #include "gatling/media/media_type_table.h"
@@ -32,55 +33,48 @@ static int by_table_extension(const void *key, const void *entry) {
 
 /* --- reading mime.types --- */
 
-static bool is_type(const char *type) {
-	size_t length = strlen(type);
-	const char *slash = strchr(type, '/');
-	for (size_t i = 0; i < length; i++)
-		if (!char_is(type[i], CHAR_TOKEN) && type + i != slash) return false;
-	return slash && slash != type && slash[1] && length <= MEDIA_TYPE_MAX;
+static bool is_type(struct slice type) {
+	const size_t main = chars_token(type);
+	if (!main || main == type.length || type.at[main] != '/' || type.length > MEDIA_TYPE_MAX) return false;
+	const struct slice sub = slice_rest(type, main + 1);
+	return sub.length && chars_token(sub) == sub.length;
 }
 
 /* Adds a type. The strings that it allocates are never freed: types last as long as the process. Returns false if
  * memory runs out. */
-static bool add(const char *extension, const char *type) {
-	size_t length = strlen(extension) + 1;
+static bool add(struct slice extension, struct slice type) {
 	struct mime *grown = realloc(added.entry, (added.count + 1) * sizeof *grown);
-	char *name = grown ? malloc(length + strlen(type) + 1) : NULL;
+	char *name = grown ? malloc(extension.length + 1 + type.length + 1) : NULL;
 	if (grown) added.entry = grown;
 	if (!name) return false;
-	for (size_t i = 0; i < length; i++) name[i] = text_lower(extension[i]);
-	*text_copy_string(name + length, type) = '\0';
-	added.entry[added.count++] = (struct mime){.extension = name, .type = name + length};
+	for (size_t i = 0; i < extension.length; i++) name[i] = text_lower(extension.at[i]);
+	name[extension.length] = '\0';
+	char *copy = name + extension.length + 1;
+	*text_copy(copy, type) = '\0';
+	added.entry[added.count++] = (struct mime){.extension = name, .type = copy};
 	return true;
 }
 
 /* Parses a line "type extension...". Returns false if it is malformed, or memory runs out. */
-static bool read_line(char *line) {
-	static const char blanks[] = " \t\r\n";
-	char *rest = NULL;
-	line[strcspn(line, "#")] = '\0';
-	const char *type = strtok_r(line, blanks, &rest), *extension = strtok_r(NULL, blanks, &rest);
-	if (!type) return true;
-	if (!is_type(type)) return false;
-	for (; extension; extension = strtok_r(NULL, blanks, &rest))
-		if (strlen(extension) >= EXTENSION_MAX || !add(extension, type)) return false;
+static bool read_line(struct slice line) {
+	struct slice type, extension;
+	line.length = slice_until(line, '#');
+	if (!lines_next_word(&line, &type) || !is_type(type)) return false;
+	while (lines_next_word(&line, &extension))
+		if (extension.length >= EXTENSION_MAX || !add(extension, type)) return false;
 	return true;
 }
 
 int media_types_load(const char *file) {
 	struct stat st;
-	char *text = file_load(open(file, O_RDONLY | O_CLOEXEC), MEDIA_TYPES_FILE_MAX, &st);
-	int number = 0;
-	bool valid = true;
+	char *text = file_load(open(file, O_RDONLY | O_CLOEXEC), LINES_TEXT_MAX, &st);
 	if (!text) return -1;
-	for (char *line = text, *end; valid && line < text + st.st_size; line = end + 1, number++) {
-		end = line + strcspn(line, "\n");
-		*end = '\0';
-		valid = read_line(line);
-	}
+	struct lines lines = lines_of((struct slice){.at = text, .length = (size_t)st.st_size});
+	bool valid = true;
+	for (struct slice line; valid && lines_next_entry(&lines, &line);) valid = read_line(line);
 	free(text);
 	if (added.count) qsort(added.entry, added.count, sizeof *added.entry, by_entry);
-	return valid ? 0 : number;
+	return valid ? 0 : (int)lines.number;
 }
 
 /* --- finding --- */

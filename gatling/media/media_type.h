@@ -12,11 +12,8 @@ const char *media_type_of(struct slice path);
 
 /* Reads types, which take precedence over the built-in ones, from a file in the format of mime.types: a type and its
  * extensions on each line; '#' begins a comment. Must be called before there are workers. Returns 0, the number of a
- * malformed line, or -1 with errno if the file cannot be read (EFBIG: over MEDIA_TYPES_FILE_MAX). */
-enum {
-	MEDIA_TYPES_FILE_MAX = 1024 * 1024, /* bytes */
-	MEDIA_TYPE_MAX = 128                /* bytes of a type */
-};
+ * malformed line, or -1 with errno if the file cannot be read (EFBIG: over LINES_TEXT_MAX). */
+enum { MEDIA_TYPE_MAX = 128 /* bytes of a type */ };
 int media_types_load(const char *file);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gatling/base/hash.h"
+#include "gatling/base/lines.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/files/unserved.h"
@@ -217,7 +218,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 		free(text);
 		return rules;
 	}
-	if (file->error == EFBIG) rules_fail(&error, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
+	if (file->error == EFBIG) rules_fail(&error, "the file is too large: more than %d bytes", LINES_TEXT_MAX);
 	else if (file->error == EINVAL) rules_fail(&error, "it is no regular file: replace it by one, or remove it");
 	else if (file->error == ENOLINK) rules_fail(&error, "it is a symbolic link to nothing that the server can see");
 	else rules_fail(&error, "it cannot be read: %s", strerror(file->error));

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gatling/base/slice.h"
+#include "gatling/base/lines.h"
 
 int pem_no_password(char *buffer, int size, int writing, void *unused) {
 	(void)buffer, (void)size, (void)writing, (void)unused;
@@ -28,9 +28,8 @@ static struct slice next_label(const char **text) {
 }
 
 int pem_count(const char *text, const char *const *labels) {
-	static const char mark[] = "\xEF\xBB\xBF";
 	int count = 0;
-	if (strncmp(text, mark, strlen(mark)) == 0) text += strlen(mark);
+	text = lines_of(slice_of(text)).rest.at;
 	for (struct slice label; (label = next_label(&text)).at;)
 		for (const char *const *known = labels; *known; known++) count += slice_equal(label, slice_of(*known));
 	return count;

@@ -1,4 +1,5 @@
-/* test_text.c - numbers as text. */
+/* test_text.c - numbers as text, and the lines of a text. */
+#include "gatling/base/lines.h"
 #include "gatling/base/text.h"
 
 #include <inttypes.h>
@@ -29,8 +30,54 @@ static void two_digits_are_written(void **state) {
 	}
 }
 
+static void check_line(struct lines *lines, unsigned number, const char *text) {
+	struct slice line;
+	assert_true(lines_next(lines, &line));
+	check_slice(line, text);
+	assert_int_equal(lines->number, number);
+}
+
+static void a_line_ends_with_lf_or_crlf_and_is_trimmed(void **state) {
+	(void)state;
+	struct lines lines = lines_of(SLICE("\xEF\xBB\xBFone\n\t two \t\r\n\r\nthree\r \xEF\xBB\xBF\r\r\n\0\nlast"));
+	struct slice line;
+	check_line(&lines, 1, "one");
+	check_line(&lines, 2, "two");
+	check_line(&lines, 3, "");
+	check_line(&lines, 4, "three\r \xEF\xBB\xBF\r");
+	assert_true(lines_next(&lines, &line) && line.length == 1);
+	check_line(&lines, 6, "last");
+	assert_false(lines_next(&lines, &line));
+	lines = lines_of(SLICE(""));
+	assert_false(lines_next(&lines, &line));
+}
+
+static void empty_lines_and_comments_are_counted_and_skipped(void **state) {
+	(void)state;
+	struct lines lines = lines_of(SLICE("\xEF\xBB\xBF# one\n\n  #two\n three # four\n#\n"));
+	struct slice line;
+	assert_true(lines_next_entry(&lines, &line));
+	check_slice(line, "three # four");
+	assert_int_equal(lines.number, 4);
+	assert_false(lines_next_entry(&lines, &line));
+}
+
+static void words_end_at_blanks_and_at_a_comment(void **state) {
+	(void)state;
+	struct slice line = SLICE(" one\t two#2  three # four"), word;
+	static const char *const words[] = {"one", "two#2", "three"};
+	for (size_t i = 0; i < COUNT(words); i++) {
+		assert_true(lines_next_word(&line, &word));
+		check_slice(word, words[i]);
+	}
+	assert_false(lines_next_word(&line, &word));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_of_every_length_are_written),
-									   cmocka_unit_test(two_digits_are_written)};
+									   cmocka_unit_test(two_digits_are_written),
+									   cmocka_unit_test(a_line_ends_with_lf_or_crlf_and_is_trimmed),
+									   cmocka_unit_test(empty_lines_and_comments_are_counted_and_skipped),
+									   cmocka_unit_test(words_end_at_blanks_and_at_a_comment)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* test_text_file.c - files that configure a site: when they are read, and what is kept of them. */
 #include "gatling/site/rules/text_file.h"
+#include "gatling/base/lines.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static void what_cannot_be_read_is_said_once(void **state) {
 	assert_int_equal(unlinkat(docroot.root, "f", AT_REMOVEDIR), 0);
 	write_file("");
 	int fd = openat(docroot.root, "f", O_WRONLY);
-	assert_int_equal(ftruncate(fd, TEXT_FILE_MAX + 1), 0);
+	assert_int_equal(ftruncate(fd, LINES_TEXT_MAX + 1), 0);
 	close(fd);
 	check_look(TEXT_FAILED, NULL);
 	assert_int_equal(file.error, EFBIG);

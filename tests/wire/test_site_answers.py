@@ -288,12 +288,12 @@ def test_what_the_name_does_not_tell_is_shown_if_it_is_text(put, name, content, 
 
 
 def test_types_of_a_file_come_first(build, root):
-    types = root.write("mime.types", b"# own\n\ntext/x-own\town OTHER # more\napplication/x-js js\nimage/none\n"
+    types = root.write("mime.types", b"\xef\xbb\xbftext/x-one one\r\n# own\n\ntext/x-own\town OTHER # more\napplication/x-js js\nimage/none\n"
                        b"application/x-long sarif-external-properties sarif-external-properties.json\n")  # fmt: skip
-    for name in ("a.own", "a.Other", "a.js", "a.css", "a.none", "a.sarif-external-properties"):
+    for name in ("a.own", "a.Other", "a.one", "a.js", "a.css", "a.none", "a.sarif-external-properties"):
         root.write(name, b"\0" if name == "a.none" else b"x")
     with Server(build, root, "-j", "1", "--mime", types) as server:
-        for name, kind in (("own", "text/x-own; charset=utf-8"), ("Other", "text/x-own; charset=utf-8"), ("js", "application/x-js"),
+        for name, kind in (("own", "text/x-own; charset=utf-8"), ("Other", "text/x-own; charset=utf-8"), ("one", "text/x-one; charset=utf-8"), ("js", "application/x-js"),
                            ("css", "text/css; charset=utf-8"), ("none", "application/octet-stream"), ("sarif-external-properties", "application/x-long")):  # fmt: skip
             assert server.get("/a." + name)["Content-Type"] == kind
 

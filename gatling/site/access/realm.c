@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/hash.h"
+#include "gatling/base/lines.h"
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 #include "gatling/site/access/apache.h"
@@ -115,12 +116,14 @@ static bool add_allowed(struct access_rules *rules, struct slice text) {
  * *number. */
 static const char *parse_own(struct realm *realm, unsigned *number) {
 	const struct realm_source *s = realm->source;
-	struct slice rest = rules_text((struct slice){.at = s->text, .length = s->length}), line, address;
+	struct lines lines = lines_of((struct slice){.at = s->text, .length = s->length});
+	struct slice line, address;
 	struct access_rules *rules = &realm->rules;
 	unsigned users = 0;
 	*number = 0;
 	if (!access_add_rule(rules)) return "there is no memory, so access is denied";
-	while (users_next_line(&rest, &line, number)) {
+	while (lines_next_entry(&lines, &line)) {
+		*number = lines.number;
 		if (users_is_allow(line, &address)) {
 			if (!add_allowed(rules, address))
 				return "this is no ADDRESS or ADDRESS/BITS, or one too many, so access is denied";
@@ -136,7 +139,7 @@ static const char *parse_own(struct realm *realm, unsigned *number) {
 			wrong = "this cannot be a realm, so access is denied";
 		} else {
 			rules->realm = line;
-			realm->users = rest;
+			realm->users = lines.rest;
 		}
 		if (wrong) return wrong;
 	}
@@ -152,11 +155,11 @@ static const char *parse_own(struct realm *realm, unsigned *number) {
 
 /* Returns whether a text has directives of Apache: its first line does, and no line is USER:HASH. */
 static bool is_apache(struct slice text) {
-	struct slice line, from, rest = rules_text(text);
-	unsigned number = 0;
-	if (!users_next_line(&rest, &line, &number) || !apache_begins(line)) return false;
+	struct lines lines = lines_of(text);
+	struct slice line, from;
+	if (!lines_next_entry(&lines, &line) || !apache_begins(line)) return false;
 	if (users_is_allow(line, &from) && !slice_starts_nocase(from, SLICE("from"))) return false;
-	while (users_next_line(&rest, &line, &number))
+	while (lines_next_entry(&lines, &line))
 		if (!apache_begins(line) && users_is_user(line)) return false;
 	return true;
 }
@@ -208,10 +211,11 @@ static const char *read_users(struct realms *r, struct realm_file *f, struct rea
 		return "its AuthUserFile would be sent to everybody, so access is denied: give it a name that begins with a "
 			   "dot "
 			   "(.htpasswd), or chmod o-r";
-	realm->users = rules_text((struct slice){.at = realm->source->users, .length = length});
-	struct slice rest = realm->users, line;
-	for (unsigned number = 0; users_next_line(&rest, &line, &number);)
-		if ((wrong = users_check(line, &realm->kinds))) text_file_complain(&f->users, f->users_path, number, wrong);
+	struct lines lines = lines_of((struct slice){.at = realm->source->users, .length = length});
+	realm->users = lines.rest;
+	for (struct slice line; lines_next_entry(&lines, &line);)
+		if ((wrong = users_check(line, &realm->kinds)))
+			text_file_complain(&f->users, f->users_path, lines.number, wrong);
 	return NULL;
 }
 
@@ -219,7 +223,7 @@ static const char *read_users(struct realms *r, struct realm_file *f, struct rea
 static const char *parse_apache(struct realms *r, struct realm_file *f, struct realm *realm, unsigned *number) {
 	const struct realm_source *s = realm->source;
 	struct apache_findings findings;
-	const struct slice text = rules_text((struct slice){.at = s->text, .length = s->length});
+	const struct slice text = lines_of((struct slice){.at = s->text, .length = s->length}).rest;
 	const char *wrong = apache_read(&realm->rules, s->text + (s->length - text.length), text.length, &findings);
 	*number = findings.line;
 	if (wrong) return wrong;

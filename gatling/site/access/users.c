@@ -1,23 +1,15 @@
 /* users.c - see users.h. */
 #include "gatling/site/access/users.h"
 
+#include "gatling/base/lines.h"
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
 #include "gatling/site/access/password_cost.h"
 #include "gatling/site/access/password_hash.h"
-#include "gatling/site/rules/rules.h"
 
 static const char dear[] =
 	"to check this hash takes more than 0.5 s of processor time or 256 MB here, or an unknown time, "
 	"so access is denied: make one that is cheaper (htpasswd -nB USER)";
-
-bool users_next_line(struct slice *text, struct slice *line, unsigned *number) {
-	while (rules_next_line(text, line)) {
-		++*number;
-		if (line->length && line->at[0] != '#') return true;
-	}
-	return false;
-}
 
 bool users_is_allow(struct slice line, struct slice *address) {
 	static const struct slice word = SLICE("allow");
@@ -56,9 +48,8 @@ const char *users_check(struct slice line, unsigned *kinds) {
 
 bool users_find(struct slice users, struct slice user, struct slice *hash) {
 	struct slice line, address;
-	unsigned number = 0;
 	*hash = SLICE("");
-	while (users_next_line(&users, &line, &number)) {
+	for (struct lines lines = {.rest = users}; lines_next_entry(&lines, &line);) {
 		const size_t length = slice_until(line, ':');
 		if (length == line.length || users_is_allow(line, &address)) continue;
 		const bool found = slice_equal(slice_first(line, length), user);

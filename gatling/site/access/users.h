@@ -8,10 +8,6 @@
 
 enum { AUTH_USER_MAX = 256 /* bytes of the name of a user */ };
 
-/* Takes lines off the front, counting them in *number, until one is neither empty nor a comment. Returns false at the
- * end. */
-bool users_next_line(struct slice *text, struct slice *line, unsigned *number);
-
 /* Returns whether a line is "allow ADDRESS", with any text for the address: then *address is that. */
 bool users_is_allow(struct slice line, struct slice *address);
 

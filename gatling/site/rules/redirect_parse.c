@@ -3,21 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gatling/base/lines.h"
 #include "gatling/base/owfat.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/parameters.h"
 #include "gatling/site/rules/redirect_rule.h"
 #include "gatling/site/rules/redirect_rules.h"
-
-/* Takes the next word off the front. Returns false at the end, or where a comment begins. */
-static bool next_word(struct slice *line, struct slice *word) {
-	*line = slice_trim(*line);
-	if (!line->length || line->at[0] == '#') return false;
-	*word = slice_first(*line, slice_until(*line, ' '));
-	word->length = slice_until(*word, '\t');
-	slice_drop(line, word->length);
-	return true;
-}
 
 static bool parse_parameter(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
 	struct parameter p = {.value = word};
@@ -187,7 +178,7 @@ static bool parse_word(struct redirect_rule *rule, struct slice word, struct rul
 /* Parses what follows `from`. */
 static bool parse_words(struct redirect_rule *rule, struct slice line, const struct upstreams_allowed *allowed,
 						struct rules_error *error) {
-	for (struct slice word; next_word(&line, &word);)
+	for (struct slice word; lines_next_word(&line, &word);)
 		if (!parse_word(rule, word, error)) return false;
 	if (!rule->to.at) return rules_fail(error, "the rule has no path or URL to go to");
 	if (!rule->status) rule->status = is_program(rule->to) ? 200 : 301;
@@ -201,7 +192,7 @@ static void free_rule(struct redirect_rule *rule) {
 
 /* Returns whether a rule has a status with '!' that is not one of a redirect, though it may not have been read. */
 static bool is_meant_forced(struct slice line) {
-	for (struct slice word; next_word(&line, &word);)
+	for (struct slice word; lines_next_word(&line, &word);)
 		if (slice_ends(word, SLICE("!")) && word.at[0] != '3') return true;
 	return false;
 }
@@ -218,7 +209,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	struct redirect_rules *r = rules;
 	struct redirect_rule rule = {.line = error->line, .parameter = r->parameter + r->parameters};
 	struct slice from = {0};
-	(void)next_word(&line, &from);
+	(void)lines_next_word(&line, &from);
 	if (r->rules == RULES_MAX) return rules_full(error, RULES_MAX, "rules");
 	const char *wrong = pattern_compile(&rule.pattern, from, PATTERN_LOOSE);
 	if (wrong == pattern_no_memory) return rules_no_memory(error);

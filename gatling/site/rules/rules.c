@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gatling/base/lines.h"
 #include "gatling/base/text.h"
 
 bool rules_fail(struct rules_error *error, const char *format, ...) {
@@ -27,24 +28,11 @@ bool rules_no_memory(struct rules_error *error) {
 	return rules_fail(error, "there is no memory");
 }
 
-struct slice rules_text(struct slice text) {
-	(void)text_skip(&text, SLICE("\xEF\xBB\xBF"));
-	return text;
-}
-
-bool rules_next_line(struct slice *rest, struct slice *line) {
-	if (!rest->length) return false;
-	*line = rules_take_until(rest, '\n');
-	if (slice_ends(*line, SLICE("\r"))) line->length--;
-	*line = slice_trim(*line);
-	return true;
-}
-
 static bool add_lines(void *rules, struct slice text, rules_add *add, struct rules_report *report,
 					  struct rules_error *error) {
-	for (unsigned number = 1; rules_next_line(&text, &error->whole); number++) {
-		error->line = number;
-		if (!error->whole.length || error->whole.at[0] == '#' || add(rules, error->whole, error)) continue;
+	for (struct lines lines = lines_of(text); lines_next_entry(&lines, &error->whole);) {
+		error->line = lines.number;
+		if (add(rules, error->whole, error)) continue;
 		if (!error->line) return false;
 		if (report->tell) report->tell(report, error);
 		if (error->last) break;
@@ -54,18 +42,17 @@ static bool add_lines(void *rules, struct slice text, rules_add *add, struct rul
 
 bool rules_read(void *rules, struct slice text, rules_begin *begin, rules_add *add, struct rules_report *report) {
 	struct rules_error error = {0};
-	bool fits = text.length <= RULES_TEXT_MAX;
-	struct slice copy = rules_text(text);
-	char *memory = rules && fits ? malloc(copy.length + 1) : NULL;
+	bool fits = text.length <= LINES_TEXT_MAX;
+	char *memory = rules && fits ? malloc(text.length + 1) : NULL;
 	if (memory) {
 		unsigned lines = 1;
-		(void)text_copy(memory, copy);
-		copy.at = memory;
+		(void)text_copy(memory, text);
+		const struct slice copy = {.at = memory, .length = text.length};
 		for (size_t i = 0; i < copy.length; i++) lines += memory[i] == '\n';
 		if (begin(rules, copy, lines) && add_lines(rules, copy, add, report, &error)) return true;
 	}
 	if (fits) (void)rules_no_memory(&error);
-	else (void)rules_fail(&error, "the file is too large: more than %d bytes", RULES_TEXT_MAX);
+	else (void)rules_fail(&error, "the file is too large: more than %d bytes", LINES_TEXT_MAX);
 	if (report->tell) report->tell(report, &error);
 	return false;
 }

@@ -1,14 +1,13 @@
-/* rules.h - what _headers and _redirects have in common: limits, lines, and reports of mistakes. */
+/* rules.h - what _headers and _redirects have in common: limits, and reports of mistakes. */
 #ifndef GATLING_SITE_RULES_RULES_H
 #define GATLING_SITE_RULES_RULES_H
 
 #include "gatling/base/slice.h"
 
 enum {
-	RULES_MAX = 4096,             /* rules of a file */
-	RULES_TEXT_MAX = 1024 * 1024, /* bytes of a file */
-	RULES_ERROR_MAX = 200,        /* bytes of a message, with its NUL */
-	RULES_SHOWN_MAX = 40          /* bytes of the file that a message quotes at once */
+	RULES_MAX = 4096,      /* rules of a file */
+	RULES_ERROR_MAX = 200, /* bytes of a message, with its NUL */
+	RULES_SHOWN_MAX = 40   /* bytes of the file that a message quotes at once */
 };
 
 /* A mistake, and what to write instead. */
@@ -46,9 +45,6 @@ bool rules_no_memory(struct rules_error *error);
 /* The two arguments of a "%.*s" in the format of rules_fail(). */
 #define RULES_SHOWN(s) (int)((s).length < RULES_SHOWN_MAX ? (s).length : RULES_SHOWN_MAX), (s).at
 
-/* Returns the text without a UTF-8 byte order mark at its start. */
-struct slice rules_text(struct slice text);
-
 /* Takes the text before the first c, and that c, off the front. Returns the text before it, which is all if there is no
  * c. */
 static inline struct slice rules_take_until(struct slice *text, char c) {
@@ -56,9 +52,6 @@ static inline struct slice rules_take_until(struct slice *text, char c) {
 	slice_drop(text, part.length + (part.length < text->length));
 	return part;
 }
-
-/* Takes the next line, which ends with LF or CRLF, off the front, and trims it. Returns false at the end. */
-bool rules_next_line(struct slice *text, struct slice *line);
 
 /* Takes over a copy of the text, to which the rules refer, and makes room for what that many lines may hold. Returns
  * false if there is no memory. */

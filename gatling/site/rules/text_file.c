@@ -8,11 +8,12 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/hash.h"
+#include "gatling/base/lines.h"
 #include "gatling/base/notice.h"
 
 /* Returns the text of a file, or NULL with errno. */
 static char *read_text(const struct docroot *docroot, const char *path, struct stat *st) {
-	if (S_ISREG(st->st_mode)) return file_load(docroot_open(docroot, path, 0), TEXT_FILE_MAX, st);
+	if (S_ISREG(st->st_mode)) return file_load(docroot_open(docroot, path, 0), LINES_TEXT_MAX, st);
 	errno = EINVAL; /* to open a fifo would wake its writer */
 	return NULL;
 }

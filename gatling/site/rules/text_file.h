@@ -6,8 +6,6 @@
 #include "gatling/base/file_version.h"
 #include "gatling/files/docroot.h"
 
-enum { TEXT_FILE_MAX = 1024 * 1024 /* bytes */ };
-
 /* What a worker knows of a file; all zero before the first text_file_look(). */
 struct text_file {
 	struct file_version version;
@@ -20,8 +18,8 @@ enum text_state {
 	TEXT_SAME, /* unchanged */
 	TEXT_NEW,  /* *text is malloc'd, with a NUL behind its end */
 	TEXT_NONE, /* the file does not exist */
-	/* it cannot be read: ->error; EFBIG: over TEXT_FILE_MAX; EINVAL: it is no regular file; ENOLINK: it is a symlink to
-	 * nothing that the server can see */
+	/* it cannot be read: ->error; EFBIG: over LINES_TEXT_MAX; EINVAL: it is no regular file; ENOLINK: it is a symlink
+	 * to nothing that the server can see */
 	TEXT_FAILED
 };
 
