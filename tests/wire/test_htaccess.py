@@ -227,6 +227,12 @@ ONE, OTHER = [200, 200, 403, 403], [403, 403, 200, 200]
     ("<LimitExcept GET POST>\nDeny from all\n</LimitExcept>\n", IN),
     ("<IfModule mod_authz_core.c>\nRequire all denied\n</IfModule>\n<IfModule !mod_authz_core.c>\nAllow from all\n</IfModule>\n", DENIED),
     ("<IfModule !mod_authz_core.c>\nDeny from all\n</IfModule>\n<IfModule authz_core_module>\nRequire ip \\\n127.0.0.1\n</IfModule>\n", ONE),
+    ("# note \\\nRequire all denied\n", IN),  # the comment continues
+    ("# note \\\r\nRequire all denied\r\n", IN),
+    ("# note \\\\\nRequire all denied\n", IN),
+    ("# note \\ \nRequire all denied\n", DENIED),
+    ("# note \\ \r\nRequire all denied\r\n", DENIED),
+    ("Require ip 127.0\\\n.0.1 \\\n  127.0.0.3\n", ONE),  # a word continues
     ("<IfVersion >= 2.4>\nRequire ip 127.0.0.1\n</IfVersion>\n<IfVersion < 2.4>\nDeny from all\n</IfVersion>\n", ONE),
 ])  # fmt: skip
 def test_what_apache_understands_is_decided_as_there(build, text, expected):

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "gatling/base/lines.h"
 #include "gatling/base/text.h"
 #include "gatling/site/access/directives.h"
 #include "gatling/site/rules/rules.h"
@@ -32,8 +33,8 @@ enum { HAS_TYPE = 1, HAS_NAME = 2, HAS_FILE = 4, HAS_ALL = 7 };
 struct reader {
 	struct access_rules *access;
 	struct apache_findings *findings;
-	char *rest, *end;
-	unsigned line;
+	char *text;
+	struct lines lines;
 	struct section section[ACCESS_DEPTH_MAX];
 	unsigned depth;
 	unsigned rule;      /* to which directives belong now */
@@ -261,7 +262,7 @@ static const char *read_require(struct reader *r, struct slice words) {
 	}
 	struct access_test *test = add_test(r, kind);
 	if (!test) return no_memory;
-	if (kind >= ACCESS_VALID_USER && !r->user_line) r->user_line = r->line;
+	if (kind >= ACCESS_VALID_USER && !r->user_line) r->user_line = r->lines.number;
 	test->negated = negated;
 	test->users = list;
 	return kind == ACCESS_NETS ? add_nets(r, &test->nets, list) : NULL;
@@ -533,7 +534,7 @@ static const char *read_harmless(struct reader *r, struct slice name, struct sli
 		return "this forbids something, and rules of Apache are not understood" CLOSED
 			   ": write it in _redirects (/path/* /404.html 404!) and remove the line";
 	}
-	if (!r->findings->ignored) r->findings->ignored = r->line;
+	if (!r->findings->ignored) r->findings->ignored = r->lines.number;
 	r->rewrites |= is_one_of(name, "RewriteEngine") && is_one_of(slice_trim(words), "on");
 	if (slice_equal_nocase(name, SLICE("Options"))) read_options(r, words);
 	if (slice_equal_nocase(name, SLICE("IndexIgnore"))) r->access->unlisted = true;
@@ -561,22 +562,28 @@ static const char *read_line(struct reader *r, struct slice line) {
 	return d->read(r, words);
 }
 
-/* Takes the next line, with those that continue it, off the front, and trims it. Returns false at the end. */
+/* Returns whether a backslash is the last octet of the line that was taken last, which continues on the next one. */
+static bool is_continued(const struct reader *r, struct slice line) {
+	const char *end = line.at + line.length;
+	return slice_ends(line, SLICE("\\")) && end < r->lines.rest.at && (*end == '\n' || *end == '\r');
+}
+
+/* Takes the next line, with those that continue it, off the front, and trims it. Returns false at the end. As in Apache
+ * nothing takes the place of the backslash, so that a word may continue, too. */
 static bool next_line(struct reader *r, struct slice *line) {
-	if (r->rest == r->end) return false;
-	char *begin = r->rest, *at = begin;
-	while (true) {
-		char *newline = memchr(at, '\n', (size_t)(r->end - at));
-		char *end = newline ? newline : r->end;
-		r->line++;
-		r->rest = newline ? newline + 1 : r->end;
-		if (end > at && end[-1] == '\r') *--end = ' ';
-		*line = slice_trim((struct slice){.at = begin, .length = (size_t)(end - begin)});
-		while (end > at && end[-1] == ' ') end--;
-		if (!newline || end == at || end[-1] != '\\' || (end - at > 1 && end[-2] == '\\')) return true;
-		end[-1] = *newline = ' ';
-		at = r->rest;
+	if (!lines_next(&r->lines, line)) return false;
+	bool more = is_continued(r, *line);
+	while (more) {
+		const char *next = r->lines.rest.at;
+		struct slice part;
+		if (!lines_next(&r->lines, &part)) break;
+		more = is_continued(r, part);
+		const size_t length = (size_t)(part.at + part.length - next); /* with the blanks in front of it */
+		memmove(r->text + (line->at + line->length - 1 - r->text), next, length);
+		line->length = line->length - 1 + length;
 	}
+	*line = slice_trim(*line);
+	return true;
 }
 
 /* Ends the groups around the tests, and checks whether what they need is there. */
@@ -599,7 +606,10 @@ static const char *finish(struct reader *r) {
 }
 
 const char *apache_read(struct access_rules *a, char *text, size_t length, struct apache_findings *findings) {
-	struct reader r = {.access = a, .findings = findings, .rest = text, .end = text + length};
+	struct reader r = {.access = a,
+					   .findings = findings,
+					   .text = text,
+					   .lines = lines_of((struct slice){.at = text, .length = length})};
 	struct slice line;
 	const char *wrong = NULL;
 	*a = (struct access_rules){.of_apache = true};
@@ -609,7 +619,7 @@ const char *apache_read(struct access_rules *a, char *text, size_t length, struc
 		if (line.length > LINE_MAX_HERE || memchr(line.at, '\0', line.length)) wrong = unread;
 		else if (line.length && line.at[0] != '#') wrong = read_line(&r, line);
 	}
-	findings->line = r.line;
+	findings->line = r.lines.number;
 	if (wrong) return wrong;
 	findings->line = r.user_line;
 	return finish(&r);

@@ -223,8 +223,7 @@ static const char *read_users(struct realms *r, struct realm_file *f, struct rea
 static const char *parse_apache(struct realms *r, struct realm_file *f, struct realm *realm, unsigned *number) {
 	const struct realm_source *s = realm->source;
 	struct apache_findings findings;
-	const struct slice text = lines_of((struct slice){.at = s->text, .length = s->length}).rest;
-	const char *wrong = apache_read(&realm->rules, s->text + (s->length - text.length), text.length, &findings);
+	const char *wrong = apache_read(&realm->rules, s->text, s->length, &findings);
 	*number = findings.line;
 	if (wrong) return wrong;
 	if (findings.ignored)
