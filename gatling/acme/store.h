@@ -16,7 +16,9 @@
 #include <stdint.h>
 #include <time.h>
 
-enum { STORE_NAME_MAX = 256, STORE_RESULT_MAX = 1024, STORE_FILE_MAX = 64 * 1024 /* bytes, with a NUL */ };
+#include "gatling/http/host.h"
+
+enum { STORE_NAME_MAX = HOST_MAX + 1, STORE_RESULT_MAX = 1024, STORE_FILE_MAX = 64 * 1024 /* bytes, with a NUL */ };
 
 /* Writes the default directory of the store: the service manager's if there is one, else root's, else the user's.
  * Returns false if there is none. */

@@ -14,33 +14,26 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
+#include "gatling/http/host.h"
 
 enum { DAY_S = 24 * 60 * 60, RENEWAL_PART = 3, SPREAD_PART = 12 };
 
 /* --- names --- */
 
-/* Returns whether each label is of lower-case letters, digits and hyphens. */
-static bool is_host_name(struct slice name) {
-	if (!name.length || name.length >= STORE_NAME_MAX || name.at[name.length - 1] == '.') return false;
-	for (size_t i = 0; i < name.length; i++) {
-		const char c = name.at[i], before = i ? name.at[i - 1] : '.',
-				   after = i + 1 < name.length ? name.at[i + 1] : '.';
-		if (c == '-' && before != '.' && after != '.') continue;
-		if (c == '.' && before != '.') continue;
-		if (!(c >= 'a' && c <= 'z') && !text_is_digit(c)) return false;
-	}
-	return true;
-}
-
 bool subject_possible(const char *name) {
 	/* RFC 6761, RFC 6762, RFC 7686, RFC 8375, and what ICANN reserves for private use */
 	static const char *const private[] = {".localhost", ".local",     ".internal", ".invalid",
 										  ".onion",     ".home.arpa", ".test",     ".example"};
+	/* ports, IPv6 addresses, and labels that are not of letters, digits and inner hyphens (RFC 1123, section 2.1) */
+	static const char *const never[] = {":", "_", ".-", "-."};
+	const struct slice whole = slice_of(name);
 	const char *last = strrchr(name, '.');
-	if (!last || !is_host_name(slice_of(name))) return false;
-	if (text_is_digit(last[1])) return false; /* an address */
+	if (!last || !host_normal(whole) || *name == '-' || slice_ends(whole, SLICE("-"))) return false;
+	if (text_is_digit(last[1])) return false; /* an IPv4 address */
+	for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+		if (strstr(name, never[i])) return false;
 	for (size_t i = 0; i < sizeof private / sizeof *private; i++)
-		if (slice_ends(slice_of(name), slice_of(private[i]))) return false;
+		if (slice_ends(whole, slice_of(private[i]))) return false;
 	return true;
 }
 

@@ -57,3 +57,13 @@ size_t host_name(struct slice authority, char *name) {
 	for (size_t i = 0; i < n; i++) name[i] = text_lower(authority.at[i]);
 	return n && name[n - 1] == '.' ? n - 1 : n;
 }
+
+bool host_normal(struct slice authority) {
+	char name[HOST_MAX];
+	if (!host_valid(authority)) return false;
+	const size_t length = host_name(authority, name), port = length + 1;
+	if (!slice_starts(authority, (struct slice){.at = name, .length = length})) return false;
+	if (length == authority.length) return true;
+	if (authority.at[length] != ':' || port == authority.length) return false;
+	return authority.at[port] != '0' || port + 1 == authority.length;
+}

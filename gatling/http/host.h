@@ -22,4 +22,8 @@ bool host_valid(struct slice authority);
  * its length. */
 size_t host_name(struct slice authority, char *name);
 
+/* Returns whether an authority is valid, and written as host_name() writes it, perhaps with a port, which has no
+ * leading zeros. */
+bool host_normal(struct slice authority);
+
 #endif

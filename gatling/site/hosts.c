@@ -12,20 +12,8 @@
 #include "gatling/base/notice.h"
 #include "gatling/http/host.h"
 
-/* Returns whether a request can lead to a directory of that name: it is what host_name() makes of a host, with or
- * without a port. */
-static bool is_normal(struct slice name) {
-	char normal[HOST_MAX];
-	if (!host_valid(name)) return false;
-	const size_t length = host_name(name, normal), port = length + 1;
-	if (!slice_starts(name, (struct slice){.at = normal, .length = length})) return false;
-	if (length == name.length) return true;
-	if (name.at[length] != ':' || port == name.length) return false;
-	return name.at[port] != '0' || port + 1 == name.length;
-}
-
 bool host_has_directory(enum vhosts vhosts, struct slice name) {
-	if (!is_normal(name)) return false;
+	if (!host_normal(name)) return false;
 	if (vhosts == VHOSTS_ONLY) return true;
 	if (vhosts != VHOSTS_TRY) return false;
 	return memchr(name.at, '.', name.length) || memchr(name.at, ':', name.length) ||

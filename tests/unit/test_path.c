@@ -173,6 +173,17 @@ static void hosts_are_checked(void **state) {
 	assert_false(host_valid((struct slice){.at = name, .length = HOST_MAX + 1}));
 }
 
+static void of_all_ways_to_write_a_host_one_is_normal(void **state) {
+	(void)state;
+	static const char *const normal[] = {"a", "a_b.c-d", "1.2.3.4", "a:80", "a:0", "[::1]", "[::1]:8443"};
+	static const char *const others[] = {"",     "A",      "a.",        "a.:80", "a:",   "a:080", "a:00", "a:65536",
+										 "a..b", "[::FF]", "[::1]:080", ".a",    "../a", "a/b",   ":80",  "a:80 "};
+	for (size_t i = 0; i < COUNT(normal); i++)
+		if (!host_normal(slice_of(normal[i]))) fail_msg("%s is refused", normal[i]);
+	for (size_t i = 0; i < COUNT(others); i++)
+		if (host_normal(slice_of(others[i]))) fail_msg("%s is accepted", others[i]);
+}
+
 static void the_name_of_a_host_is_in_lower_case_and_without_port_and_last_dot(void **state) {
 	(void)state;
 	static const char *const cases[][2] = {
@@ -218,6 +229,7 @@ int main(void) {
 		cmocka_unit_test(of_a_target_what_no_uri_holds_is_encoded),
 		cmocka_unit_test(a_path_has_so_many_segments),
 		cmocka_unit_test(hosts_are_checked),
+		cmocka_unit_test(of_all_ways_to_write_a_host_one_is_normal),
 		cmocka_unit_test(the_name_of_a_host_is_in_lower_case_and_without_port_and_last_dot),
 		cmocka_unit_test(types_go_by_the_last_extension_in_any_case),
 	};
