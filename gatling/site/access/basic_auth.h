@@ -6,7 +6,7 @@
 #ifndef GATLING_SITE_ACCESS_BASIC_AUTH_H
 #define GATLING_SITE_ACCESS_BASIC_AUTH_H
 
-#include "gatling/base/permission.h"
+#include "gatling/site/access/permission.h"
 #include "gatling/files/docroot.h"
 #include "gatling/files/names.h"
 #include "gatling/http/request.h"

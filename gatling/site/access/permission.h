@@ -1,7 +1,7 @@
 /* permission.h - the answer to "may this be?". What could not be determined is denied: it is the value 0, which a
  * forgotten case leaves. */
-#ifndef GATLING_BASE_PERMISSION_H
-#define GATLING_BASE_PERMISSION_H
+#ifndef GATLING_SITE_ACCESS_PERMISSION_H
+#define GATLING_SITE_ACCESS_PERMISSION_H
 
 enum permission {
 	PERMISSION_DENIED,
