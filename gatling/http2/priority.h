@@ -1,5 +1,6 @@
 /* priority.h - the priority of a response: the Priority field and the value of PRIORITY_UPDATE (RFC 9218, section 4), a
- * dictionary of structured fields (RFC 8941). */
+ * dictionary of structured fields (RFC 8941). Of these only what clients send is understood: no strings, byte sequences
+ * and lists, of which no priority is made. */
 #ifndef GATLING_HTTP2_PRIORITY_H
 #define GATLING_HTTP2_PRIORITY_H
 
@@ -13,8 +14,8 @@ struct priority {
 };
 #define PRIORITY_DEFAULT ((struct priority){.urgency = 3, .incremental = false})
 
-/* Sets the members of *priority that value has. A malformed value changes nothing; members that are unknown, out of
- * range or of another type are ignored. */
+/* Sets the members of *priority that value has: u=0 to u=7, i, i=?0 and i=?1. Other members are ignored. A value that
+ * is malformed, or has anything else, changes nothing. */
 void priority_parse(struct slice value, struct priority *priority);
 
 #endif
