@@ -14,7 +14,6 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/files/unserved.h"
-#include "gatling/base/workspace.h"
 #include "gatling/http/coding.h"
 #include "gatling/site/rules/text_file.h"
 #include "gatling/site/rules/trust.h"
@@ -476,7 +475,7 @@ bool sites_may_send(struct sites *s, const struct site *site, struct slice path,
 		if (length == inner.length) return true;
 		return may_send_from(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
 	}
-	char *const whole = WORKSPACE(1 + SITE_PREFIX_MAX + FETCH_PATH_MAX);
+	char whole[1 + SITE_PREFIX_MAX + FETCH_PATH_MAX];
 	if (path.length > FETCH_PATH_MAX) return refuse(EACCES);
 	*whole = '/';
 	const char *end = text_copy(text_copy(whole + 1, site->prefix), slice_rest(path, 1));

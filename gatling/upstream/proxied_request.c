@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gatling/base/workspace.h"
 #include "gatling/upstream/proxied_state.h"
 
 enum { COPIED_MAX = 4 * 1024 }; /* bytes; shorter pieces of content are copied, to be sent with what follows */
@@ -140,7 +139,7 @@ ssize_t proxied_splice_from(struct proxied *p, int fd, void *buffer, size_t leng
 }
 
 void proxied_put_end(struct proxied *p, struct slice section) {
-	char *const lines = WORKSPACE(UPSTREAM_TRAILERS_MAX);
+	char lines[UPSTREAM_TRAILERS_MAX];
 	p->complete = true;
 	p->content_first = false;
 	if (drops_content(p) || p->state == PROXIED_TUNNEL) return;

@@ -139,7 +139,7 @@ void proxied_take_head(struct proxied *p) {
 
 /* Keeps bytes of the trailer section; at its end, keeps only the fields that are passed on. */
 static void keep_trailers(struct proxied *p, struct slice bytes) {
-	char *const lines = WORKSPACE(UPSTREAM_TRAILERS_MAX);
+	char lines[UPSTREAM_TRAILERS_MAX];
 	char *kept = realloc(p->lines, p->head.lines + bytes.length + FIELDS_MAX);
 	if (!kept) {
 		proxied_fail(p, 503);

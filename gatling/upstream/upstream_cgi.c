@@ -66,7 +66,7 @@ static bool is_plain(struct slice name) {
 /* Writes the fields. Those that came more than once are joined (RFC 9110, section 5.3), Cookie with semicolons (RFC
  * 6265). */
 static char *put_fields(char *at, put_variable *put, struct upstream_field *field, unsigned count) {
-	char *const joined = WORKSPACE(HEAD_MAX + 2 * FIELDS_MAX);
+	char joined[HEAD_MAX + 2 * FIELDS_MAX];
 	for (struct upstream_field *f = field; f < field + count; f++) {
 		struct slice separator = is_named(f, SLICE("cookie")) ? SLICE("; ") : SLICE(", ");
 		if (!is_plain(f->name)) continue;

@@ -5,7 +5,6 @@
 #include <openssl/rand.h>
 
 #include "gatling/base/text.h"
-#include "gatling/base/workspace.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/field_line.h"
 
@@ -419,7 +418,7 @@ static bool note_cgi_field(struct upstream_response *r, const struct line *line,
 
 /* Parses field lines, and the empty line after them. Returns their length, or 0 or -1 as upstream_response_parse(). */
 static int parse_fields(struct upstream_response *r, struct slice fields, bool cgi, bool head_only, char *lines) {
-	struct line *const line = WORKSPACE((UPSTREAM_FIELDS_MAX + 1) * sizeof *line);
+	struct line line[UPSTREAM_FIELDS_MAX + 1];
 	struct connection_options c;
 	struct slice rest = fields;
 	unsigned count = 0;

@@ -6,12 +6,12 @@
 #ifndef GATLING_SITE_ACCESS_BASIC_AUTH_H
 #define GATLING_SITE_ACCESS_BASIC_AUTH_H
 
-#include "gatling/site/access/permission.h"
 #include "gatling/files/docroot.h"
 #include "gatling/files/names.h"
 #include "gatling/http/request.h"
 #include "gatling/log/access.h"
 #include "gatling/site/access/password_check.h"
+#include "gatling/site/access/permission.h"
 #include "gatling/site/access/realm.h"
 
 enum {

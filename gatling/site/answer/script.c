@@ -64,7 +64,7 @@ static bool decode(struct slice encoded, char *out, struct slice *path) {
 /* Returns whether a file to which the target of a rule leads may be run: the rule has its name, or at least its
  * extension, or it has the name of a script. Any other file, such as an upload, would be chosen by a client. */
 static bool may_run(const struct redirect *rule, struct slice file) {
-	char *const out = WORKSPACE(1 + TARGET_MAX);
+	char out[1 + TARGET_MAX];
 	struct slice fixed;
 	if (script_is_named(file) || (rule->extension.length && slice_ends(file, rule->extension))) return true;
 	return decode(rule->fixed, out, &fixed) && slice_starts(fixed, file) &&

@@ -71,7 +71,7 @@ static bool next_parameter(struct slice *query, struct slice *name, struct slice
 /* Returns whether a value can be part of a path. It may be encoded a second time, since what is decoded
  * once is a path, too. One that is too long is left to redirect_target_fill(). */
 static bool suits_path(struct slice value) {
-	char *const decoded = WORKSPACE(REDIRECT_TARGET_MAX);
+	char decoded[REDIRECT_TARGET_MAX];
 	struct slice text = {.at = decoded};
 	if (value.length > REDIRECT_TARGET_MAX) return true;
 	while (value.length) decoded[text.length++] = (char)take_octet(&value);
