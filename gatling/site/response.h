@@ -49,10 +49,10 @@ struct response {
 	struct range range[RANGES_MAX];
 	char boundary[BOUNDARY_LENGTH]; /* between several parts, see response_fields() */
 	struct generated_content source;
-	struct slice page;     /* in static memory; absent, and without other content: the page of the status is sent */
-	const char *page_type; /* NULL: HTML */
+	const char *page_type; /* of page; NULL: HTML */
 	bool varies;           /* without a representation: it depends on Accept-Encoding */
 	/* These are valid until the next answer(). */
+	struct slice page;     /* absent, and without other content: the page of the status is sent */
 	struct slice location; /* of 3xx */
 	struct slice lines;    /* further field lines, each with its CRLF */
 	struct slice user;     /* the authenticated user, or absent */

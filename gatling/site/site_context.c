@@ -3,11 +3,14 @@
 
 #include <stdlib.h>
 
+#include "gatling/site/answer/answer.h"
+
 int site_context_open(struct site_context *c, io_loop *loop, int root, const struct site_options *o, unsigned workers,
 					  unsigned kept, unsigned open) {
 	*c = (struct site_context){.options = o, .docroot = {.root = root, .symlinks_inside = o->symlinks_inside}};
 	for (int i = 0; i < SITE_THREADS; i++)
 		if (!(c->jobs[i] = jobs_new(loop))) return -1;
+	if (!(c->room = malloc(sizeof *c->room))) return -1;
 	if (!(c->names = names_new(&c->docroot, workers))) return -1;
 	if (!(c->fetcher = fetcher_new(&c->docroot, &c->jobs[FETCHING]))) return -1;
 	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
@@ -39,4 +42,5 @@ void site_context_close(struct site_context *c) {
 	free(c->answers); /* after cache_free(), which writes to it */
 	basic_auth_free(c->auth);
 	names_free(c->names);
+	free(c->room);
 }

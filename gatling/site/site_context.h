@@ -11,6 +11,8 @@
 #include "gatling/site/site.h"
 #include "gatling/tls/certificates.h"
 
+struct answer_room; /* answer/answer.h */
+
 enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
 
 struct site_options {
@@ -51,6 +53,7 @@ struct site_context {
 	struct answer_cache *answers;
 	struct basic_auth *auth;
 	struct listing_cache *listings;
+	struct answer_room *room;
 	bool https;                          /* the server has a port for it */
 	unsigned https_port;                 /* to which requests to the plain ports are redirected; 0: they are not */
 	const struct certificates *covered;  /* only hosts with these certificates are redirected; NULL: all */

@@ -351,8 +351,14 @@ static const char *set_text(const struct header_set *set) {
 	return out;
 }
 
+static struct header_filled filled; /* by the last fields_for() */
+
+static const struct header_set *fields_for(struct header_rules *rules, struct slice host, struct slice path) {
+	return header_rules_match(rules, host, path, &filled);
+}
+
 static void check_headers(struct header_rules *rules, const char *host, const char *path, const char *wanted) {
-	const struct header_set *set = header_rules_match(rules, host ? slice_of(host) : (struct slice){0}, slice_of(path));
+	const struct header_set *set = fields_for(rules, host ? slice_of(host) : (struct slice){0}, slice_of(path));
 	if (strcmp(set_text(set), wanted) != 0) fail_msg("%s gets '%s', not '%s'", path, set_text(set), wanted);
 	assert_true(!set == !*wanted);
 }
@@ -593,13 +599,12 @@ static void the_same_rules_give_the_same_set_and_ids_never_come_again(void **sta
 	static const char text[] = "/a*\n X-A: 1\n/*b\n X-B: 1\n";
 	struct header_rules *one = headers_of(text), *two = headers_of(text);
 	const struct slice none = {0};
-	const struct header_set *a = header_rules_match(one, none, SLICE("/ac")),
-							*both = header_rules_match(one, none, SLICE("/ab"));
-	assert_ptr_equal(a, header_rules_match(one, none, SLICE("/a/other")));
-	assert_ptr_equal(both, header_rules_match(one, none, SLICE("/ab")));
+	const struct header_set *a = fields_for(one, none, SLICE("/ac")), *both = fields_for(one, none, SLICE("/ab"));
+	assert_ptr_equal(a, fields_for(one, none, SLICE("/a/other")));
+	assert_ptr_equal(both, fields_for(one, none, SLICE("/ab")));
 	assert_ptr_not_equal(a, both);
 	assert_int_equal(both->octets, 2 * sizeof "X-A: 1\r");
-	const struct header_set *other = header_rules_match(two, none, SLICE("/ac"));
+	const struct header_set *other = fields_for(two, none, SLICE("/ac"));
 	assert_true(a->id && both->id && other->id);
 	assert_true(a->id != both->id && a->id != other->id && both->id != other->id);
 	header_rules_free(one);
@@ -620,7 +625,7 @@ static void more_sets_than_are_kept_have_the_same_ids_each_time(void **state) {
 		for (int i = 0; i < STARTS * STARTS; i++) {
 			char path[] = {'/', letters[i / STARTS], letters[i % STARTS], '\0'}, wanted[32];
 			int a = i / STARTS, b = STARTS + i % STARTS;
-			const struct header_set *set = header_rules_match(rules, (struct slice){0}, slice_of(path));
+			const struct header_set *set = fields_for(rules, (struct slice){0}, slice_of(path));
 			/* in the order of the file */
 			sprintf(wanted, "X-Name: %d, %d", a <= b - STARTS ? a : b, a <= b - STARTS ? b : a);
 			assert_string_equal(set_text(set), wanted);
@@ -638,8 +643,8 @@ static void more_sets_than_are_kept_have_the_same_ids_each_time(void **state) {
 /* Returns the lines for that path, with '|' instead of CRLF. */
 static const char *filled_text(struct header_rules *rules, const char *host, const char *path) {
 	static char out[HEADER_OCTETS_MAX + 1];
-	(void)header_rules_match(rules, host ? slice_of(host) : (struct slice){0}, slice_of(path));
-	struct slice lines = header_rules_filled(rules);
+	(void)fields_for(rules, host ? slice_of(host) : (struct slice){0}, slice_of(path));
+	struct slice lines = filled.lines;
 	size_t n = 0;
 	assert_true(lines.length <= HEADER_OCTETS_MAX);
 	for (size_t i = 0; i < lines.length; i++)
@@ -717,12 +722,12 @@ static void filled_in_values_are_joined_and_detached_as_others_are(void **state)
 static void no_number_of_paths_makes_more_than_one_set(void **state) {
 	(void)state;
 	struct header_rules *rules = headers_of("/*\n  X-A: :splat\n  X-B: 1\n");
-	const struct header_set *first = header_rules_match(rules, (struct slice){0}, SLICE("/"));
+	const struct header_set *first = fields_for(rules, (struct slice){0}, SLICE("/"));
 	for (int i = 0; i < 4 * HEADER_SETS_MAX; i++) {
 		char path[16], wanted[32];
 		sprintf(path, "/%d", i);
 		sprintf(wanted, "X-A: %d|", i);
-		assert_ptr_equal(header_rules_match(rules, (struct slice){0}, slice_of(path)), first);
+		assert_ptr_equal(fields_for(rules, (struct slice){0}, slice_of(path)), first);
 		check_filled(rules, NULL, path, wanted);
 	}
 	assert_int_equal(first->octets, sizeof "X-B: 1\r");
@@ -755,13 +760,13 @@ static void what_is_filled_in_has_a_greatest_length(void **state) {
 	path[0] = '/';
 	for (size_t length = HEADER_OCTETS_MAX - 6; length <= HEADER_OCTETS_MAX + 1; length++) {
 		struct slice asked = {.at = path, .length = length};
-		assert_non_null(header_rules_match(rules, (struct slice){0}, asked));
-		size_t lines = header_rules_filled(rules).length, exact = strlen("A: \r\n") + length - 1;
+		assert_non_null(fields_for(rules, (struct slice){0}, asked));
+		size_t lines = filled.lines.length, exact = strlen("A: \r\n") + length - 1;
 		assert_int_equal(lines, exact <= HEADER_OCTETS_MAX ? exact : HEADER_OCTETS_MAX + 1);
 	}
 	memset(path + 1, ' ', HEADER_OCTETS_MAX / 2);
-	assert_non_null(header_rules_match(rules, (struct slice){0}, (struct slice){.at = path, .length = 4000}));
-	assert_int_equal(header_rules_filled(rules).length, HEADER_OCTETS_MAX + 1);
+	assert_non_null(fields_for(rules, (struct slice){0}, (struct slice){.at = path, .length = 4000}));
+	assert_int_equal(filled.lines.length, HEADER_OCTETS_MAX + 1);
 	check_filled(rules, NULL, "/b", "A: b|");
 	header_rules_free(rules);
 }
@@ -782,7 +787,7 @@ static void too_many_fields_for_one_path_count_as_too_many_bytes(void **state) {
 		size_t n = (size_t)sprintf(text, "/*\n");
 		for (int i = 0; i < HEADER_SET_FIELDS_MAX + more; i++) n += (size_t)sprintf(text + n, " ! x%d\n", i);
 		struct header_rules *rules = headers_of(text);
-		const struct header_set *set = header_rules_match(rules, SLICE("a"), SLICE("/a"));
+		const struct header_set *set = fields_for(rules, SLICE("a"), SLICE("/a"));
 		assert_int_equal(set->octets > HEADER_OCTETS_MAX, more);
 		header_rules_free(rules);
 	}
@@ -799,7 +804,7 @@ static void fields_of_one_pattern_that_no_response_can_have_are_left_out(void **
 		for (int f = 0; n < sizeof text - 64; f++) n += (size_t)sprintf(text + n, field[i], f, f);
 		struct header_rules *rules = header_rules_parse((struct slice){.at = text, .length = n}, &told.report);
 		assert_non_null(strstr(told.first.text, "exceed 8192 bytes"));
-		const struct header_set *set = header_rules_match(rules, SLICE("a"), SLICE("/a"));
+		const struct header_set *set = fields_for(rules, SLICE("a"), SLICE("/a"));
 		assert_in_range(set->octets, HEADER_OCTETS_MAX - 32, HEADER_OCTETS_MAX);
 		header_rules_free(rules);
 	}
@@ -814,8 +819,8 @@ static void a_long_path_is_not_compared_with_all_rules(void **state) {
 	struct header_rules *rules = headers_of(text);
 	memset(path, 'a', sizeof path - 1);
 	path[0] = '/';
-	assert_true(header_rules_match(rules, SLICE("a"), slice_of(path))->octets > HEADER_OCTETS_MAX);
-	assert_null(header_rules_match(rules, SLICE("a"), SLICE("/a")));
+	assert_true(fields_for(rules, SLICE("a"), slice_of(path))->octets > HEADER_OCTETS_MAX);
+	assert_null(fields_for(rules, SLICE("a"), SLICE("/a")));
 	header_rules_free(rules);
 }
 
@@ -830,11 +835,11 @@ static void a_path_that_is_made_to_be_slow_has_too_many_bytes(void **state) {
 	memset(path, '-', sizeof path);
 	path[0] = '/';
 	path[sizeof path - 1] = '\0';
-	assert_true(header_rules_match(rules, SLICE("a"), slice_of(path))->octets > HEADER_OCTETS_MAX);
+	assert_true(fields_for(rules, SLICE("a"), slice_of(path))->octets > HEADER_OCTETS_MAX);
 	path[sizeof path - 2] = 'c'; /* it would match */
-	assert_true(header_rules_match(rules, SLICE("a"), slice_of(path))->octets > HEADER_OCTETS_MAX);
+	assert_true(fields_for(rules, SLICE("a"), slice_of(path))->octets > HEADER_OCTETS_MAX);
 	path[950] = '\0';
-	assert_true(header_rules_match(rules, SLICE("a"), slice_of(path))->octets < HEADER_OCTETS_MAX);
+	assert_true(fields_for(rules, SLICE("a"), slice_of(path))->octets < HEADER_OCTETS_MAX);
 	header_rules_free(rules);
 }
 
@@ -856,7 +861,7 @@ static void too_many_rules_fields_or_bytes_are_left_out(void **state) {
 	assert_non_null(rules);
 	assert_int_equal(field.count, 1);
 	assert_int_equal(field.first.line, HEADER_FIELDS_MAX + HEADER_FIELDS_MAX / 1024 + 2);
-	const struct header_set *set = header_rules_match(rules, (struct slice){0}, SLICE("/abc"));
+	const struct header_set *set = fields_for(rules, (struct slice){0}, SLICE("/abc"));
 	assert_true(set->octets > HEADER_OCTETS_MAX);
 	header_rules_free(rules);
 	free(text);

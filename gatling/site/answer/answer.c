@@ -10,15 +10,15 @@
 
 /* Finds the owner's fields for this path. Returns false, and answers with 500, if they are too long. */
 static bool find_headers(struct decision *d) {
-	const struct header_set *set = header_rules_match(d->site->headers, d->host, decision_slashed_path(d));
-	struct slice filled = header_rules_filled(d->site->headers);
-	if (set && set->octets + filled.length > HEADER_OCTETS_MAX) {
+	struct header_filled *const filled = &d->context->room->filled;
+	const struct header_set *set = header_rules_match(d->site->headers, d->host, decision_slashed_path(d), filled);
+	if (set && set->octets + filled->lines.length > HEADER_OCTETS_MAX) {
 		site_complain(d->site, set->line);
 		answer_error(d, 500);
 		return false;
 	}
 	d->lookup.headers = set;
-	d->filled = filled;
+	d->filled = filled->lines;
 	return true;
 }
 

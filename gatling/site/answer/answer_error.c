@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "gatling/base/text.h"
-#include "gatling/base/workspace.h"
 #include "gatling/site/answer/decision.h"
 
 /* Returns how caches may store the response. Some errors depend on fields of the request that Vary does not name, such
@@ -15,7 +14,7 @@ static enum header_caching caching_of(const struct decision *d) {
 }
 
 struct slice decision_lines(const struct decision *d, struct slice own, const struct header_set *headers) {
-	char *const text = WORKSPACE(AUTH_LINES_MAX + VARY_MAX + HEADER_OCTETS_MAX);
+	char *const text = d->context->room->lines;
 	char *end = text_copy(text_copy(text, own), d->vary);
 	if (headers) end += header_set_lines(headers, caching_of(d), end);
 	end = text_copy(end, d->filled);

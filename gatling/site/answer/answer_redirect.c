@@ -4,16 +4,14 @@
 #include <string.h>
 
 #include "gatling/base/text.h"
-#include "gatling/base/workspace.h"
 #include "gatling/files/unserved.h"
 #include "gatling/http/path.h"
 #include "gatling/site/answer/decision.h"
 
-char *decision_location(void) { return WORKSPACE(LOCATION_MAX); }
-
 void decision_redirect(struct decision *d, int status, const char *end) {
 	d->response->status = status;
-	d->response->location = (struct slice){.at = decision_location(), .length = (size_t)(end - decision_location())};
+	const char *location = d->context->room->location;
+	d->response->location = (struct slice){.at = location, .length = (size_t)(end - location)};
 }
 
 /* Appends the path and query of the request to the location. */
@@ -26,7 +24,7 @@ static char *add_target(const struct decision *d, char *at) {
  * contains no line break. It is not kept by a browser: when a page has become the index of a directory, the redirects
  * from before and after would lead to each other. */
 void answer_redirect(struct decision *d, struct slice path) {
-	char *at = text_copy(decision_location(), SLICE("/"));
+	char *at = text_copy(d->context->room->location, SLICE("/"));
 	at += path_encode(path, at);
 	decision_redirect(d, 301, at + path_encode_target(d->request->query, at));
 	if (d->context->options->cache_control) d->response->lines = SLICE("Cache-Control: no-cache\r\n");
@@ -35,19 +33,19 @@ void answer_redirect(struct decision *d, struct slice path) {
 void answer_https_redirect(struct decision *d) {
 	response_status(d->response, 400);
 	if (!d->host.length) return; /* HTTP/1.0, and no address to name instead */
-	char *at = text_copy(decision_location(), SLICE("https://"));
+	char *at = text_copy(d->context->room->location, SLICE("https://"));
 	at += host_name(d->host, at);
 	if (d->context->https_port != 443) at += sprintf(at, ":%u", d->context->https_port);
 	decision_redirect(d, 301, add_target(d, at));
 }
 
 void answer_fallback_redirect(struct decision *d) {
-	char *at = text_copy_string(decision_location(), d->context->options->fallback);
+	char *at = text_copy_string(d->context->room->location, d->context->options->fallback);
 	decision_redirect(d, 302, add_target(d, at[-1] == '/' ? at - 1 : at));
 }
 
 bool answer_link(struct decision *d) {
-	char target[TARGET_MAX], *at = decision_location();
+	char target[TARGET_MAX], *at = d->context->room->location;
 	if (names_lack(d->context->names, slice_of(d->path))) return false;
 	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) {
 		if (docroot_error_is_temporary(errno)) answer_error(d, 503);

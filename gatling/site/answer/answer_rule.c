@@ -129,7 +129,7 @@ static bool is_secure(const struct decision *d) {
 	return d->arrival->secure || forwarded_over_https(d->arrival->forwarding, d->request);
 }
 
-/* Finds the first rule that applies to the path, and writes its target to decision_location(). */
+/* Finds the first rule that applies to the path, and writes its target to the room, as a location. */
 static bool find_rule(struct decision *d, bool there, struct redirect *rule) {
 	static const struct slice vary[] = {[0] = SLICE(""),
 										[REDIRECT_VARY_LANGUAGE] = SLICE("Vary: Accept-Language\r\n"),
@@ -146,7 +146,7 @@ static bool find_rule(struct decision *d, bool there, struct redirect *rule) {
 											 .find_file = find_file,
 											 .reach = reach,
 											 .context = d};
-	const bool applies = redirect_rules_match(d->site->redirects, &request, there, decision_location(), rule);
+	const bool applies = redirect_rules_match(d->site->redirects, &request, there, d->context->room->location, rule);
 	d->vary = vary[rule->vary];
 	return applies;
 }

@@ -3,9 +3,10 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/path.h"
+#include "gatling/site/answer/answer.h"
 
 bool challenge_path_answer(const struct site_context *c, const struct request *q, struct response *r) {
-	static _Thread_local char proof[CHALLENGE_PROOF_MAX];
+	char *const proof = c->room->proof;
 	char decoded[TARGET_MAX];
 	struct slice token = {.at = decoded};
 	if (q->method != METHOD_GET && q->method != METHOD_HEAD) return false;

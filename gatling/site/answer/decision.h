@@ -3,9 +3,7 @@
 #ifndef GATLING_SITE_ANSWER_DECISION_H
 #define GATLING_SITE_ANSWER_DECISION_H
 
-#include "gatling/client/arrival.h"
-#include "gatling/site/response.h"
-#include "gatling/site/site_context.h"
+#include "gatling/site/answer/answer.h"
 
 struct decision {
 	const struct site_context *context;
@@ -28,7 +26,7 @@ struct decision {
 	size_t length;
 };
 
-enum { PATH_ROOM = SITE_PREFIX_MAX + TARGET_MAX + 16, VARY_MAX = 64 /* bytes of decision.vary */ };
+enum { PATH_ROOM = SITE_PREFIX_MAX + TARGET_MAX + 16 };
 
 /* Returns the path of the request in the site, decoded. */
 static inline struct slice decision_path(const struct decision *d) {
@@ -46,7 +44,8 @@ static inline bool decision_names_directory(const struct decision *d) {
 
 /* --- answer_error.c, which the others use --- */
 
-/* Returns the server's own lines (at most AUTH_LINES_MAX bytes), followed by the owner's. Valid until the next call. */
+/* Writes the server's own lines (at most AUTH_LINES_MAX bytes), followed by the owner's, to the room, and returns
+ * them. */
 struct slice decision_lines(const struct decision *d, struct slice own, const struct header_set *headers);
 
 /* Returns the owner's lines for a response without a file. The fields of a file contain most of them. */
@@ -74,10 +73,7 @@ bool decision_admitted_without_file(struct decision *d);
 
 /* --- answer_redirect.c --- */
 
-/* Returns a buffer for a location (LOCATION_MAX bytes), valid until the next answer(). */
-char *decision_location(void);
-
-/* Redirects to decision_location(), which ends at `end`. */
+/* Redirects to the location in the room, which ends at `end`. */
 void decision_redirect(struct decision *d, int status, const char *end);
 
 /* Redirects to the same path with or without a slash at its end: to a decoded path in the site, with the query of the

@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "gatling/base/text.h"
-#include "gatling/base/workspace.h"
 #include "gatling/http/path.h"
+#include "gatling/site/answer/answer.h"
 
 int script_look(const struct site_context *c, const struct site *site, struct slice path) {
 	char name[SITE_PREFIX_MAX + TARGET_MAX + 1];
@@ -73,18 +73,16 @@ static bool may_run(const struct redirect *rule, struct slice file) {
 
 int script_find(const struct site_context *c, const struct site *site, const struct redirect *rule, struct slice path,
 				struct upstream_script *script) {
-	/* path is copied: it is not valid after answer() */
-	char *const root = WORKSPACE(SCRIPT_ROOT_MAX), *const own = WORKSPACE(1 + TARGET_MAX),
-				*const decoded = WORKSPACE(1 + TARGET_MAX + 1);
+	struct answer_room *const room = c->room;
 	const bool fcgi = rule->upstream->protocol == UPSTREAM_FCGI;
 	if (strlen(c->directory) + 1 + site->prefix.length > SCRIPT_ROOT_MAX) return 404;
-	char *end = text_copy_string(root, c->directory);
+	char *end = text_copy_string(room->script_root, c->directory);
 	if (site->prefix.length)
 		end = text_copy(text_copy(end, SLICE("/")), slice_first(site->prefix, site->prefix.length - 1));
 	if (path.length > 1 + TARGET_MAX) return 404;
-	(void)text_copy(own, path);
-	path.at = own;
-	*script = (struct upstream_script){.root = {.at = root, .length = (size_t)(end - root)}};
+	(void)text_copy(room->script_path, path); /* it is not valid after answer() */
+	path.at = room->script_path;
+	*script = (struct upstream_script){.root = {.at = room->script_root, .length = (size_t)(end - room->script_root)}};
 	if (script->root.length && end[-1] == '/') script->root.length--; /* it is "/" */
 	if (rule->script) {
 		script->is_file = true;
@@ -94,7 +92,7 @@ int script_find(const struct site_context *c, const struct site *site, const str
 	}
 	struct slice info = path, target = slice_first(rule->target, slice_until(rule->target, '?'));
 	if (!rule->own_path) {
-		if (!decode(target, decoded, &info) || !site_shows(site, slice_rest(info, 1))) return 404;
+		if (!decode(target, room->script_target, &info) || !site_shows(site, slice_rest(info, 1))) return 404;
 	}
 	size_t file = 0;
 	if (fcgi && !find_file(c, site, info, &file)) return 503;

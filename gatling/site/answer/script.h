@@ -24,7 +24,7 @@ bool script_is_named(struct slice path);
  * first part of the target that is a file is the script, and the rest is PATH_INFO. If a client has chosen that file,
  * it may be run only if script_is_named(), or with the extension that the target has. Without a file all of the target
  * is PATH_INFO, and SCRIPT_NAME is what precedes that in the path of the request: "/wiki" for "/wiki/(star)
- * scgi://HOST/:splat". *script is valid until the next call. Returns 0, or the status to answer: 404 if the target is
+ * scgi://HOST/:splat". *script refers to context->room. Returns 0, or the status to answer: 404 if the target is
  * not a path, or a hidden one, or a file that may not be run; 503 if it is unknown for now whether it is a file. */
 int script_find(const struct site_context *context, const struct site *site, const struct redirect *rule,
 				struct slice path, struct upstream_script *script);

@@ -7,7 +7,6 @@
 
 #include "gatling/base/hash.h"
 #include "gatling/base/text.h"
-#include "gatling/base/workspace.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/field_line.h"
 #include "gatling/http/path.h"
@@ -36,7 +35,7 @@ struct cached_set {
 	struct header_set set;
 	size_t size;
 	unsigned rules, fields;
-	const struct header_field **field; /* in the end, those that header_rules_filled() writes */
+	const struct header_field **field; /* in the end, those of struct header_filled */
 	uint16_t *rule;
 	struct header_item item[];
 };
@@ -55,7 +54,6 @@ struct header_rules {
 	struct cached_set *cached[HEADER_SETS_MAX];
 	size_t cached_bytes;
 	struct cached_set *spare; /* for a set that does not fit into the table: large enough for all fields */
-	struct slice filled;
 };
 
 /* --- parsing --- */
@@ -379,8 +377,8 @@ static void add_value(struct text *t, struct slice value, const struct pattern *
 }
 
 /* Writes the lines of the set that have replaced names. Their patterns are matched once more, for the captures. */
-static void fill_in(struct header_rules *r, const struct cached_set *s, struct pattern_subject *subject) {
-	struct text t = text_begin(WORKSPACE(HEADER_OCTETS_MAX), HEADER_OCTETS_MAX);
+static void fill_in(struct header_filled *filled, const struct cached_set *s, struct pattern_subject *subject) {
+	struct text t = text_begin(filled->text, HEADER_OCTETS_MAX);
 	struct pattern_captures captures;
 	const struct header_rule *captured = NULL; /* the rule whose captures these are */
 	for (unsigned i = 0, end = 0; i < s->fields && !t.overflow && subject->work <= HEADER_WORK_MAX; i++) {
@@ -395,19 +393,16 @@ static void fill_in(struct header_rules *r, const struct cached_set *s, struct p
 		if (i + 1 == end) text_add(&t, SLICE("\r\n"));
 	}
 	const bool fits = !t.overflow && subject->work <= HEADER_WORK_MAX;
-	r->filled = !fits ? (struct slice){.length = HEADER_OCTETS_MAX + 1} : text_written(&t);
+	filled->lines = !fits ? (struct slice){.length = HEADER_OCTETS_MAX + 1} : text_written(&t);
 }
 
-struct slice header_rules_filled(const struct header_rules *r) {
-	return r->filled;
-}
-
-const struct header_set *header_rules_match(struct header_rules *r, struct slice host, struct slice path) {
+const struct header_set *header_rules_match(struct header_rules *r, struct slice host, struct slice path,
+											struct header_filled *filled) {
 	struct pattern_subject subject;
 	struct pattern_captures captures;
 	unsigned rules = 0;
 	pattern_subject(&subject, r->hosts ? host : (struct slice){0}, path, PATTERN_EXACT);
-	r->filled = (struct slice){0};
+	filled->lines = (struct slice){0};
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct header_rule *rule = &r->rule[i];
 		if (!pattern_may_match(&rule->pattern, &subject)) continue;
@@ -417,7 +412,7 @@ const struct header_set *header_rules_match(struct header_rules *r, struct slice
 	}
 	if (!rules) return NULL;
 	const struct cached_set *s = set_of(r, rules);
-	if (s->fields) fill_in(r, s, &subject);
+	if (s->fields) fill_in(filled, s, &subject);
 	return &s->set;
 }
 

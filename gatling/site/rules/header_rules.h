@@ -34,7 +34,7 @@ enum {
  * X-Content-Type-Options; the server's Vary stays, and is joined with it. */
 struct header_item {
 	struct slice name, value; /* the name as it is written first */
-	bool detach; /* there is no value here: the field is removed, or its line is in header_rules_filled() */
+	bool detach;              /* there is no value here: the field is removed, or its line is in struct header_filled */
 };
 
 /* The fields of one response, each name once, except for Set-Cookie. Lines with replaced names are not part of it, so
@@ -43,7 +43,7 @@ struct header_item {
 struct header_set {
 	uint64_t id;   /* differs from those of all other sets, and is never 0 */
 	size_t octets; /* of the fields as lines: name, ": ", value, CRLF. A response may have HEADER_OCTETS_MAX with those
-					  of header_rules_filled(). */
+					  of struct header_filled. */
 	unsigned line; /* of the last pattern that matched */
 	unsigned count;
 	const struct header_item *item;
@@ -74,14 +74,17 @@ void *header_rules_parse(struct slice text, struct rules_report *report);
 
 void header_rules_free(void *header_rules); /* NULL is allowed */
 
+/* The lines, each with its CRLF, of the fields of a set whose names were replaced. If they exceed HEADER_OCTETS_MAX,
+ * there is only a length, which exceeds it, too. A client can only add visible ASCII to them. */
+struct header_filled {
+	struct slice lines; /* in text */
+	char text[HEADER_OCTETS_MAX];
+};
+
 /* Returns the fields for a request with that authority (absent, or with a port) and path (decoded as path_decode()
  * does, with a leading '/'), or NULL if there are none. They belong to the rules, and are valid until the next call.
- * Only one thread at a time may call this. */
-const struct header_set *header_rules_match(struct header_rules *rules, struct slice host, struct slice path);
-
-/* Returns the lines, each with its CRLF, of the fields with replaced names that the last header_rules_match() found.
- * They are valid until its next call in this thread. If they exceed HEADER_OCTETS_MAX, there is only a length, which
- * exceeds it, too. A client can only add visible ASCII to them. */
-struct slice header_rules_filled(const struct header_rules *rules);
+ * Only one thread at a time may call this. Fills in *filled in any case. */
+const struct header_set *header_rules_match(struct header_rules *rules, struct slice host, struct slice path,
+											struct header_filled *filled);
 
 #endif
