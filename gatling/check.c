@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/report.h"
 #include "gatling/http/coding.h"
 #include "gatling/sandbox/account.h"
 #include "gatling/site/site.h"
@@ -81,13 +81,13 @@ static void check_original(const char *path, const struct stat *st) {
 	snprintf(original, sizeof original, "%.*s", (int)name.length, name.at);
 	if (docroot_stat(walked.docroot, original, &original_st) == -1 || !S_ISREG(original_st.st_mode)) return;
 	struct file_version original_version = file_version_of(&original_st);
-	if (file_version_older(&version, &original_version)) unserved_report_outdated(path, original, &original_version);
+	if (file_version_older(&version, &original_version)) report_outdated(path, original, &original_version);
 }
 
 /* Reports a symbolic link whose target does not exist, unless the target is a URL. */
 static void check_link(const char *path) {
 	char target[PATH_MAX];
-	if (unserved_report_link(walked.docroot, path)) return;
+	if (report_link(walked.docroot, path)) return;
 	if (docroot_readlink(walked.docroot, path, target, sizeof target) && !strstr(target, "://"))
 		notice(0, "%s: a symbolic link to %s, which does not exist", path, target);
 }
@@ -99,7 +99,7 @@ static void check_unfollowed(const char *path) {
 	if (docroot_stat(walked.docroot, path, &st) == 0) return;
 	const int error = errno;
 	if (error == ENOENT) check_link(path);
-	else if (error == ELOOP && unserved_report_link(walked.docroot, path)) return;
+	else if (error == ELOOP && report_link(walked.docroot, path)) return;
 	else if (error == ELOOP) notice(0, "%s: a symbolic link that leads to itself, or through too many others", path);
 	else if (error == EXDEV) notice(0, "%s: a symbolic link that --symlinks inside does not follow", path);
 }
@@ -146,7 +146,7 @@ static void check_place(const char *at, const struct FTW *where, bool passwords)
 /* Reports a directory that cannot be read. */
 static void check_directory(const char *path) {
 	char inside[PATH_MAX];
-	if ((size_t)snprintf(inside, sizeof inside, "%s/.", path) < sizeof inside) unserved_report(walked.docroot, inside);
+	if ((size_t)snprintf(inside, sizeof inside, "%s/.", path) < sizeof inside) report_unserved(walked.docroot, inside);
 }
 
 static int check_file(const char *at, const struct stat *st, int type, struct FTW *where) {
@@ -166,7 +166,7 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	if (type == FTW_SLN) check_link(path);
 	if (type == FTW_SL) check_unfollowed(path);
 	if (type == FTW_DNR) check_directory(path);
-	if (type == FTW_F || type == FTW_NS) unserved_report(walked.docroot, path);
+	if (type == FTW_F || type == FTW_NS) report_unserved(walked.docroot, path);
 	if (type == FTW_F) check_original(path, st);
 	return 0;
 }
@@ -189,17 +189,17 @@ static int check_files(const struct options *o, const struct docroot *docroot, s
 
 static int check_certificates(const struct options *o) {
 	struct certificate_files *files = NULL;
-	struct opener *opener = opener_new();
+	struct broker *broker = broker_new();
 	int result = -1;
-	if (!opener) return notice_cannot("check", "certificates", strerror(ENOMEM));
-	if (certificate_files_new(&o->tls, o->root, opener, &files) == 0) {
-		if (opener_start(opener, o->sandbox, NULL) == -1) (void)notice_cannot("check", "certificates", strerror(errno));
+	if (!broker) return notice_cannot("check", "certificates", strerror(ENOMEM));
+	if (certificate_files_new(&o->tls, o->root, broker, &files) == 0) {
+		if (broker_start(broker, o->sandbox, NULL) == -1) (void)notice_cannot("check", "certificates", strerror(errno));
 		else result = 0;
 	}
 	if (result == 0) certificate_files_find(&o->tls, &files);
 	if (result == 0 && files) result = certificate_files_load(files);
 	certificate_files_free(files);
-	opener_free(opener);
+	broker_free(broker);
 	return result;
 }
 

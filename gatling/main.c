@@ -19,11 +19,11 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/check.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/report.h"
 #include "gatling/media/media_type.h"
 #include "gatling/listen.h"
 #include "gatling/log/error_log.h"
-#include "gatling/opener/opener.h"
+#include "gatling/broker/broker.h"
 #include "gatling/options/parse.h"
 #include "gatling/sandbox/account.h"
 #include "gatling/sandbox/sandbox.h"
@@ -72,9 +72,9 @@ static int enter_root(const struct options *o, char *directory) {
 
 /* Everything that lives as long as the process. */
 struct process {
-	struct opener *opener; /* opens files */
+	struct broker *broker; /* opens files */
 	/* Connects to unix sockets. A separate process, so that no worker waits for the disk of a log or a certificate. */
-	struct opener *connector;
+	struct broker *connector;
 	struct acme *acme; /* NULL: none */
 	struct workers *workers;
 	struct sockets sockets;
@@ -160,7 +160,7 @@ static int load_types(const char *file) {
 /* Has the connector refuse the file of a listening socket, if it has one. Returns 0, or -1 after printing an error. */
 static int refuse_own(struct process *p, int fd) {
 	char path[SOCKET_PATH_MAX];
-	if (!socket_path(fd, path) || opener_refuse(p->connector, path) == 0) return 0;
+	if (!socket_path(fd, path) || broker_refuse(p->connector, path) == 0) return 0;
 	if (errno == ENOENT) return 0; /* nobody can connect to it */
 	return notice_cannot("keep upstreams apart from the server's own socket", path, strerror(errno));
 }
@@ -174,7 +174,7 @@ static int start_connector(const struct options *o, struct process *p, const str
 		const char *path = directory ? directory : o->site.upstreams.at[i].path;
 		if (!path) continue;
 		any = true;
-		if (opener_add(p->connector, path, directory ? OPENER_SOCKETS : OPENER_SOCKET, &name) == -1)
+		if (broker_add(p->connector, path, directory ? BROKER_SOCKETS : BROKER_SOCKET, &name) == -1)
 			return notice_cannot("pass requests on to", path, strerror(errno));
 	}
 	if (!any) return 0;
@@ -182,27 +182,27 @@ static int start_connector(const struct options *o, struct process *p, const str
 		if (refuse_own(p, p->sockets.at[i].fd) == -1) return -1;
 	if (p->sockets.status && refuse_own(p, p->sockets.status) == -1) return -1;
 	if (o->take_over && refuse_own(p, p->take_over.listener) == -1) return -1;
-	if (opener_start(p->connector, o->sandbox, user) == 0) return 0;
+	if (broker_start(p->connector, o->sandbox, user) == 0) return 0;
 	return notice_cannot("start", "the process that connects to unix sockets", strerror(errno));
 }
 
 /* Starts the process that opens files later, opens the logs, and looks for certificates. Returns 0, or -1 after
  * printing an error. */
-static int start_opener(const struct options *o, struct process *p) {
+static int start_broker(const struct options *o, struct process *p) {
 	const char *const path[] = {o->error_log, o->log_file};
 	struct log_file *const file[] = {&p->error_log.file, &p->log_file};
 	for (int i = 0; i < 2; i++)
-		if (path[i] && log_file_place(file[i], p->opener, path[i]) == -1)
+		if (path[i] && log_file_place(file[i], p->broker, path[i]) == -1)
 			return notice_cannot("log to", path[i], log_file_reason(errno));
-	if (certificate_files_new(&o->tls, o->root, p->opener, &p->files) == -1) return -1;
-	if (opener_start(p->opener, o->sandbox, NULL) == -1)
+	if (certificate_files_new(&o->tls, o->root, p->broker, &p->files) == -1) return -1;
+	if (broker_start(p->broker, o->sandbox, NULL) == -1)
 		return notice_cannot("start", "the process that opens files", strerror(errno));
 	for (int i = 0; i < 2; i++) {
 		if (path[i] && log_file_open(file[i]) == -1) return notice_cannot("log to", path[i], log_file_reason(errno));
 		if (path[i] && i == 0) error_log_open(&p->error_log);
 	}
 	certificate_files_find(&o->tls, &p->files);
-	if (!p->files && !o->log_file && !o->error_log) opener_stop(p->opener);
+	if (!p->files && !o->log_file && !o->error_log) broker_stop(p->broker);
 	return 0;
 }
 
@@ -216,7 +216,7 @@ static int report_closed_root(const struct options *o, const char *directory, in
 			   (unsigned)st.st_mode & 07777);
 		return -1;
 	}
-	if (o->site.vhosts != VHOSTS_ONLY) unserved_report(&docroot, "index.html");
+	if (o->site.vhosts != VHOSTS_ONLY) report_unserved(&docroot, "index.html");
 	hosts_report(&docroot, o->site.vhosts);
 	return 0;
 }
@@ -232,7 +232,7 @@ static void note_port_of_proof(const struct sockets *sockets) {
 	else notice(0, "the authority asks for proof at port 80 of each name, and only HTTPS has a socket");
 }
 
-/* Does everything that needs privileges or may fail, in this order: starts the opener, gets the listening sockets,
+/* Does everything that needs privileges or may fail, in this order: starts the broker, gets the listening sockets,
  * starts the connector, which has to know them, enters the root, becomes the user, limits privileges and files. Writes
  * the path of the root to directory. Returns the descriptor of the root, or -1 after printing an error. */
 static int prepare(const struct options *o, struct process *p, char *directory) {
@@ -240,7 +240,7 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	const char *unknown = o->user ? account_find(o->user, &id) : NULL;
 	if (unknown) return notice_cannot("become user", o->user, unknown);
-	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_opener(o, p) == -1) return -1;
+	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_broker(o, p) == -1) return -1;
 	if (take_over_begin(&p->take_over, o->take_over, &p->sockets) == -1) return -1;
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
 		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
@@ -334,10 +334,10 @@ int main(int argc, char **argv) {
 	take_over_open(&p.take_over, &p.link);
 
 	int root = 0;
-	p.opener = opener_new();
-	p.connector = opener_new();
+	p.broker = broker_new();
+	p.connector = broker_new();
 	p.workers = workers_new(&options);
-	if (!p.workers || !p.opener || !p.connector) root = notice_cannot("start", "the workers", strerror(errno));
+	if (!p.workers || !p.broker || !p.connector) root = notice_cannot("start", "the workers", strerror(errno));
 	if (root != -1) root = prepare(&options, &p, directory);
 	for (int i = 0; i < options.workers && p.workers; i++) {
 		workers_array(p.workers)[i].shown = p.status;
@@ -372,8 +372,8 @@ int main(int argc, char **argv) {
 	error_log_stop(&p.error_log);
 	certificate_files_free(p.files);
 	acme_free(p.acme);
-	opener_free(p.opener);
-	opener_free(p.connector);
+	broker_free(p.broker);
+	broker_free(p.connector);
 	take_over_close(&p.take_over, &p.sockets);
 	return failed;
 }

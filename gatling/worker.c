@@ -73,7 +73,7 @@ static int start(struct worker *w) {
 	}
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
-	if (opener_channel(w->connector) != -1) keep[kept++] = opener_channel(w->connector);
+	if (broker_channel(w->connector) != -1) keep[kept++] = broker_channel(w->connector);
 
 	w->private_descriptors = io_private_descriptors(keep, kept);
 	if (count_limits(w, &cached, &open) == -1) return -1;

@@ -54,7 +54,7 @@ struct worker {
 	struct log_queue *log;                  /* NULL: no log */
 	struct certificate_files *certificates; /* NULL: no TLS */
 	const struct challenges *challenges;    /* NULL: none */
-	struct opener *connector;
+	struct broker *connector;
 	const char *directory; /* the path of root, outside of any chroot(2) */
 	bool kernel_tls;
 	bool shown; /* there is a status page */

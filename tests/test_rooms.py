@@ -31,7 +31,7 @@ SERVER = [
     ["gatling/media"],
     ["gatling/http"],
     ["gatling/keeper"],
-    ["gatling/opener"],
+    ["gatling/broker"],
     ["gatling/base"],
     ["gatling/sandbox"],
     ["io"],

@@ -24,7 +24,7 @@ struct job {
 	void (*run)(struct job *job, const atomic_bool *stop);
 	/* Called on the loop. Keeps the result, if the job ran, and frees the job. */
 	void (*finish)(struct job *job);
-	uint64_t fetches;     /* hash of the path, if the job only reads a file into memory; otherwise 0 */
+	uint64_t prefetches;  /* hash of the path, if the job only reads a file into memory; otherwise 0 */
 	bool background;      /* it reads for later: others go first (io_reads_stand_back()) */
 	bool ran;             /* false: the queue was freed, or all waiters had left, before its first turn came */
 	atomic_bool unwanted; /* all waiters have left */

@@ -17,9 +17,9 @@ struct arrival {
 	/* How far the request has come. */
 	int failed;    /* the status to answer if it could not be passed on; else 0 */
 	bool may_wait; /* it may wait for a job; otherwise a slow answer is replaced by a cheaper one or 503 */
-	/* WAITS_MAX hashes of the paths that were fetched for it, 0 where there is none; NULL: it has not waited. After
+	/* WAITS_MAX hashes of the paths that were prefetched for it, 0 where there is none; NULL: it has not waited. After
 	 * that many jobs it is answered without waiting. */
-	const uint64_t *fetched;
+	const uint64_t *prefetched;
 };
 
 #endif

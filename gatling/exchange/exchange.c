@@ -57,7 +57,7 @@ static void upstream_ready(void *exchange) {
 static void wait_for(struct exchange *x, struct job *job) {
 	x->waiter.resume = resume;
 	x->waits_since_ns = batch_pool_now_ns(x->context->batches);
-	x->fetched[x->waits++] = job->fetches;
+	x->prefetched[x->waits++] = job->prefetches;
 	job_wait(job, &x->waiter);
 }
 
@@ -128,7 +128,7 @@ enum exchange_next exchange_again(struct exchange *x, struct response *r) {
 	waiter_leave(&x->waiter);
 	if (x->proxied) leave_upstream(x);
 	x->arrival.may_wait &= x->waits < WAITS_MAX;
-	x->arrival.fetched = x->fetched;
+	x->arrival.prefetched = x->prefetched;
 	x->arrival.failed = x->failed;
 	ask_site(x, r);
 	if (!r->status && !r->upstream) wait_for(x, r->job);

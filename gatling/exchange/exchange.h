@@ -36,13 +36,13 @@ struct exchange {
 	bool answered;               /* its answer is counted and logged */
 
 	/* What follows is there after exchange_keep(). While it waits: */
-	void (*ready)(void *carried); /* called when it can go on, see exchange_again() and exchange_relay() */
-	struct waiter waiter;         /* for a job, */
-	int64_t waits_since_ns;       /* and when that wait began */
-	uint32_t size, copied;        /* bytes of memory of this and what follows it, and of the copy */
-	char *failed_at;              /* the address of the upstream that could not answer it, malloc'd; NULL: unknown */
-	uint8_t waits;                /* how many jobs it has waited for, or waits for */
-	uint64_t fetched[WAITS_MAX];  /* `fetches` of these jobs */
+	void (*ready)(void *carried);   /* called when it can go on, see exchange_again() and exchange_relay() */
+	struct waiter waiter;           /* for a job, */
+	int64_t waits_since_ns;         /* and when that wait began */
+	uint32_t size, copied;          /* bytes of memory of this and what follows it, and of the copy */
+	char *failed_at;                /* the address of the upstream that could not answer it, malloc'd; NULL: unknown */
+	uint8_t waits;                  /* how many jobs it has waited for, or waits for */
+	uint64_t prefetched[WAITS_MAX]; /* `prefetches` of these jobs */
 
 	/* While it is passed on: */
 	struct proxied *proxied; /* or NULL */

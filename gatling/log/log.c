@@ -297,7 +297,7 @@ struct log *log_start(const struct log_file *file, bool json) {
 }
 
 void log_reopen(struct log *log) {
-	if (log->file.opener) (void)set(log, &log->reopen);
+	if (log->file.broker) (void)set(log, &log->reopen);
 }
 
 void log_stop(struct log *log) {

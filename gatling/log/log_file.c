@@ -5,14 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-int log_file_place(struct log_file *file, struct opener *opener, const char *path) {
-	*file = (struct log_file){.fd = -1, .opener = opener, .path = path};
-	file->place = opener_add(opener, path, OPENER_LOG, &file->name);
+int log_file_place(struct log_file *file, struct broker *broker, const char *path) {
+	*file = (struct log_file){.fd = -1, .broker = broker, .path = path};
+	file->place = broker_add(broker, path, BROKER_LOG, &file->name);
 	return file->place == -1 ? -1 : 0;
 }
 
 int log_file_open(struct log_file *file) {
-	int fd = opener_open(file->opener, file->place, file->name);
+	int fd = broker_open(file->broker, file->place, file->name);
 	if (fd == -1) return -1;
 	if (file->fd != -1) close(file->fd);
 	file->fd = fd;
@@ -25,6 +25,6 @@ const char *log_file_reason(int error) {
 }
 
 void log_file_close(struct log_file *file) {
-	if (file->opener && file->fd != -1) close(file->fd);
-	file->opener = NULL;
+	if (file->broker && file->fd != -1) close(file->fd);
+	file->broker = NULL;
 }

@@ -2,20 +2,20 @@
 #ifndef GATLING_LOG_LOG_FILE_H
 #define GATLING_LOG_LOG_FILE_H
 
-#include "gatling/opener/opener.h"
+#include "gatling/broker/broker.h"
 
 struct log_file {
 	int fd;
-	struct opener *opener;   /* NULL: standard output */
-	int place;               /* of the opener, for its directory, which a later chroot does not affect */
+	struct broker *broker;   /* NULL: standard output */
+	int place;               /* of the broker, for its directory, which a later chroot does not affect */
 	const char *path, *name; /* as on the command line, and its last segment */
 };
 
 #define LOG_FILE_STDOUT ((struct log_file){.fd = STDOUT_FILENO})
 
-/* Adds the directory of a file to the opener, which must not be started yet. The path must outlive *file. Returns 0, or
+/* Adds the directory of a file to the broker, which must not be started yet. The path must outlive *file. Returns 0, or
  * -1 with errno. */
-int log_file_place(struct log_file *file, struct opener *opener, const char *path);
+int log_file_place(struct log_file *file, struct broker *broker, const char *path);
 
 /* Opens the file for appending, creates it if it does not exist, and closes the old one. Symlinks may lead to its
  * directory, but it must not be a symlink itself: users who may write there must not choose what root appends to.

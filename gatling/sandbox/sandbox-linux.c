@@ -174,7 +174,7 @@ static const int common_calls[] = {
 };
 
 /* Calls that serving needs: for files and sockets, the waiting of each event mechanism, threads beside the loops, and
- * the end of the opener. None of them depends on its arguments, so that the kernel knows the answer beforehand, and
+ * the end of the broker. None of them depends on its arguments, so that the kernel knows the answer beforehand, and
  * need not run the filter. */
 static const int server_calls[] = {
 	CALL(accept),      CALL(accept4),         CALL(access),         CALL(alarm),
@@ -189,8 +189,8 @@ static const int server_calls[] = {
 #endif
 };
 
-/* Calls that the opener needs: it opens files in any mode. */
-static const int opener_calls[] = {CALL(fchdir), CALL(fcntl), CALL(open), CALL(openat)};
+/* Calls that the broker needs: it opens files in any mode. */
+static const int broker_calls[] = {CALL(fchdir), CALL(fcntl), CALL(open), CALL(openat)};
 
 /* Calls that the leak checker and the threads of a build with a sanitizer need. */
 static const int sanitizer_calls[] = {
@@ -244,10 +244,10 @@ static int allow_lookout(scmp_filter_ctx filter, const struct sandbox *s) {
 	return allow_common(filter);
 }
 
-static int allow_opener(scmp_filter_ctx filter, const struct sandbox *s) {
+static int allow_broker(scmp_filter_ctx filter, const struct sandbox *s) {
 	(void)s;
 	int error = allow_common(filter);
-	return error ? error : ALLOW_ALL(filter, opener_calls);
+	return error ? error : ALLOW_ALL(filter, broker_calls);
 }
 
 /* Allows stream sockets of a family, of its own protocol: not MPTCP or SCTP beside TCP. */
@@ -370,11 +370,11 @@ void sandbox_enter_lookout(bool on) {
 	enter("gatling-lookout", on, allow_lookout);
 }
 
-void sandbox_enter_opener(bool on) {
+void sandbox_enter_broker(bool on) {
 	uint32_t kept;
 	sandbox_refuse_privileges();
 	(void)keep_capabilities(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH, &kept);
-	enter("gatling-opener", on, allow_opener);
+	enter("gatling-broker", on, allow_broker);
 }
 
 const char *sandbox_enter_connector(bool on, const struct account *user) {
@@ -384,6 +384,6 @@ const char *sandbox_enter_connector(bool on, const struct account *user) {
 	if (wrong) return wrong;
 	const int error = keep_server_capabilities(&kept);
 	if (error) return strerror(error);
-	enter("gatling-opener", on, allow_connector);
+	enter("gatling-broker", on, allow_connector);
 	return NULL;
 }

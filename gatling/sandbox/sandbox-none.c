@@ -23,7 +23,7 @@ void sandbox_enter_lookout(bool on) {
 	sandbox_refuse_privileges();
 }
 
-void sandbox_enter_opener(bool on) {
+void sandbox_enter_broker(bool on) {
 	(void)on;
 	sandbox_refuse_privileges();
 }

@@ -20,7 +20,7 @@ void sandbox_limit_files(struct sandbox *s) {
 	else note(s, "unveil (read-only)", unveil(NULL, NULL));
 }
 
-/* "inet" and "unix" are for accept(2) and the options of sockets, "recvfd" for what the opener sends, and
+/* "inet" and "unix" are for accept(2) and the options of sockets, "recvfd" for what the broker sends, and
  * "sendfd" for a successor. */
 void sandbox_limit_calls(struct sandbox *s) {
 	if (!s->on) sandbox_note(s, "pledge", SANDBOX_OFF);
@@ -37,7 +37,7 @@ void sandbox_enter_lookout(bool on) {
 	if (on) (void)pledge("stdio rpath", NULL);
 }
 
-void sandbox_enter_opener(bool on) {
+void sandbox_enter_broker(bool on) {
 	sandbox_refuse_privileges();
 	if (on) (void)pledge("stdio rpath wpath cpath sendfd", NULL);
 }

@@ -67,9 +67,9 @@ void sandbox_enter_keeper(bool runs_programs);
  * whatever the modes above it are. on: limit its system calls. */
 void sandbox_enter_lookout(bool on);
 
-/* Does all this for the process that opens files (opener.h), which keeps the capabilities to read and write files
+/* Does all this for the process that opens files (broker.h), which keeps the capabilities to read and write files
  * whatever their modes. It may open any file, but start no process or thread. on: limit its system calls. */
-void sandbox_enter_opener(bool on);
+void sandbox_enter_broker(bool on);
 
 /* Does the same for the process that connects to unix sockets. It becomes the user, in all of that user's groups, and
  * keeps no capability; without one (NULL) it keeps what a server has that stays root. Returns NULL, or why it cannot

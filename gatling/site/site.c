@@ -13,7 +13,7 @@
 #include "gatling/base/lines.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/report.h"
 #include "gatling/http/coding.h"
 #include "gatling/site/rules/text_file.h"
 #include "gatling/site/rules/trust.h"
@@ -21,7 +21,7 @@
 enum {
 	BUCKETS = 256,
 	FILE_PATH_MAX = SITE_PREFIX_MAX + 24,
-	FETCHED_MAX = 4 * FILE_PATH_MAX,
+	PREFETCHED_MAX = 4 * FILE_PATH_MAX,
 	SITE_LINE_SHOWN = 200 /* bytes of a malformed line */
 };
 
@@ -43,7 +43,7 @@ struct authority_entry {
 	int64_t checked_ms;
 	uint16_t length, port;
 	bool used;
-	bool fetching;           /* since checked_ms, what the next check needs was fetched, or is being fetched */
+	bool prefetching;        /* since checked_ms, what the next check needs was prefetched, or is being prefetched */
 	struct site_entry *site; /* NULL: none */
 	char authority[AUTHORITY_MAX];
 };
@@ -52,7 +52,7 @@ struct sites {
 	const struct docroot *docroot;
 	struct names *names;
 	struct basic_auth *auth;
-	struct fetcher *fetcher;
+	struct prefetcher *prefetcher;
 	enum vhosts vhosts;
 	const struct upstreams_allowed *upstreams;
 	uid_t starter;
@@ -67,14 +67,14 @@ struct sites {
 };
 
 struct sites *sites_new(const struct docroot *docroot, struct names *names, struct basic_auth *auth,
-						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams,
+						struct prefetcher *prefetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams,
 						uid_t starter) {
 	struct sites *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
 	s->docroot = docroot;
 	s->names = names;
 	s->auth = auth;
-	s->fetcher = fetcher;
+	s->prefetcher = prefetcher;
 	s->vhosts = vhosts;
 	s->upstreams = upstreams;
 	s->starter = starter;
@@ -345,13 +345,13 @@ static int look_at_directory(const struct sites *s, struct slice prefix, bool at
 		return S_ISDIR(st.st_mode) ? 0 : ENOENT;
 	if (docroot_error_is_temporary(errno)) return errno;
 	if (s->docroot->outside && !names_elsewhere(s->names) && !names_lack(s->names, slice_of(path)))
-		(void)unserved_report_link(s->docroot, path);
+		(void)report_link(s->docroot, path);
 	return ENOENT;
 }
 
-/* Writes the paths that are fetched for an authority, with a NUL between them, to text (FETCHED_MAX bytes). Fetching
- * them reads all that look_up() needs. */
-static struct slice fetched_paths(const struct sites *s, const struct authority_entry *a, char *text) {
+/* Writes the paths that are prefetched for an authority, with a NUL between them, to text (PREFETCHED_MAX bytes).
+ * Fetching them reads all that look_up() needs. */
+static struct slice prefetched_paths(const struct sites *s, const struct authority_entry *a, char *text) {
 	char *end = text;
 	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++) {
 		const size_t length = candidate_path(a, i, end);
@@ -381,30 +381,30 @@ static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, b
 	}
 	a->site = e;
 	a->checked_ms = now_ms;
-	a->fetching = false;
+	a->prefetching = false;
 	return 0;
 }
 
-/* Does what look_up() does, but has a thread fetch what is not in memory. Until then it returns 0 if the site is known.
- * If it is not, or has not been checked for SITE_STALE_MS, the function sets *job and returns EINPROGRESS, or EAGAIN if
- * there is no job. */
-static int look_up_patiently(struct sites *s, struct authority_entry *a, int64_t now_ms, const uint64_t *fetched,
+/* Does what look_up() does, but has a thread prefetch what is not in memory. Until then it returns 0 if the site is
+ * known. If it is not, or has not been checked for SITE_STALE_MS, the function sets *job and returns EINPROGRESS, or
+ * EAGAIN if there is no job. */
+static int look_up_patiently(struct sites *s, struct authority_entry *a, int64_t now_ms, const uint64_t *prefetched,
 							 struct job **job) {
-	char text[FETCHED_MAX];
-	const struct slice paths = fetched_paths(s, a, text);
+	char text[PREFETCHED_MAX];
+	const struct slice paths = prefetched_paths(s, a, text);
 	const bool known = a->used && now_ms - a->checked_ms < SITE_STALE_MS;
-	if (known && a->fetching && fetch_is_under_way(s->fetcher, paths)) return 0;
-	int error = look_up(s, a, now_ms, known ? !a->fetching : !fetch_waited(fetched, paths));
+	if (known && a->prefetching && prefetch_is_under_way(s->prefetcher, paths)) return 0;
+	int error = look_up(s, a, now_ms, known ? !a->prefetching : !prefetch_waited(prefetched, paths));
 	if (error != EINPROGRESS) return error;
-	struct job *fetching = fetch(s->fetcher, paths);
-	a->fetching = fetching;
+	struct job *prefetching = prefetch(s->prefetcher, paths);
+	a->prefetching = prefetching;
 	if (known) return 0;
-	*job = fetching;
-	return fetching ? EINPROGRESS : EAGAIN;
+	*job = prefetching;
+	return prefetching ? EINPROGRESS : EAGAIN;
 }
 
 const struct site *sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms,
-							  const uint64_t *fetched, struct job **job) {
+							  const uint64_t *prefetched, struct job **job) {
 	if (s->vhosts == VHOSTS_OFF) host = SLICE("");
 	struct authority_entry *a = &s->authority[hash_octets(port, host) % SITES_MAX];
 	bool same =
@@ -416,7 +416,7 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 	}
 	if (!same || now_ms - a->checked_ms >= SITE_CHECK_MS) {
 		const bool patient = job && names_elsewhere(s->names);
-		error = patient ? look_up_patiently(s, a, now_ms, fetched, job) : look_up(s, a, now_ms, false);
+		error = patient ? look_up_patiently(s, a, now_ms, prefetched, job) : look_up(s, a, now_ms, false);
 		a->used = !error;
 	}
 	errno = error ? error : ENOENT;
@@ -475,8 +475,8 @@ bool sites_may_send(struct sites *s, const struct site *site, struct slice path,
 		if (length == inner.length) return true;
 		return may_send_from(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
 	}
-	char whole[1 + SITE_PREFIX_MAX + FETCH_PATH_MAX];
-	if (path.length > FETCH_PATH_MAX) return refuse(EACCES);
+	char whole[1 + SITE_PREFIX_MAX + PREFETCH_PATH_MAX];
+	if (path.length > PREFETCH_PATH_MAX) return refuse(EACCES);
 	*whole = '/';
 	const char *end = text_copy(text_copy(whole + 1, site->prefix), slice_rest(path, 1));
 	return may_send_from(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);

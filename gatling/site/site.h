@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "gatling/files/fetch.h"
+#include "gatling/files/prefetch.h"
 #include "gatling/files/names.h"
 #include "gatling/http/host.h"
 #include "gatling/site/access/basic_auth.h"
@@ -38,7 +38,7 @@ struct sites;
 /* Returns the sites of a docroot, or NULL without memory. All arguments must outlive them. starter: the user who
  * started the server, see trust.h. */
 struct sites *sites_new(const struct docroot *docroot, struct names *names, struct basic_auth *auth,
-						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams,
+						struct prefetcher *prefetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams,
 						uid_t starter);
 void sites_free(struct sites *sites);
 
@@ -50,9 +50,9 @@ void sites_free(struct sites *sites);
  * A site is checked again after SITE_CHECK_MS. If its files are not in memory and the file system is not one of this
  * machine (names_elsewhere()), a thread does that; meanwhile the site stays as it was, for at most SITE_STALE_MS.
  * Returns NULL and sets *job if the site is new, or has not been checked for so long: the caller has to ask again after
- * that job. fetched: see fetch_waited(). If job is NULL, the call waits for the file system. */
+ * that job. prefetched: see prefetch_waited(). If job is NULL, the call waits for the file system. */
 const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms,
-							  const uint64_t *fetched, struct job **job);
+							  const uint64_t *prefetched, struct job **job);
 
 /* Returns whether a file of a site may be sent, since no rule runs it as a script: none of this site, of the site that
  * contains it, or of a directory inside it that may be the site of another Host. path: in the site, decoded, with a

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gatling/site/answer/answer.h"
+#include "gatling/site/answer_room.h"
 
 int site_context_open(struct site_context *c, io_loop *loop, int root, const struct site_options *o, unsigned workers,
 					  unsigned kept, unsigned open) {
@@ -12,10 +12,10 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, const str
 		if (!(c->jobs[i] = jobs_new(loop))) return -1;
 	if (!(c->room = malloc(sizeof *c->room))) return -1;
 	if (!(c->names = names_new(&c->docroot, workers))) return -1;
-	if (!(c->fetcher = fetcher_new(&c->docroot, &c->jobs[FETCHING]))) return -1;
+	if (!(c->prefetcher = prefetcher_new(&c->docroot, &c->jobs[PREFETCHING]))) return -1;
 	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
 	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[LISTING], &c->now_ms, workers))) return -1;
-	c->sites = sites_new(&c->docroot, c->names, c->auth, c->fetcher, o->vhosts, &o->upstreams, o->starter);
+	c->sites = sites_new(&c->docroot, c->names, c->auth, c->prefetcher, o->vhosts, &o->upstreams, o->starter);
 	if (!c->sites) return -1;
 	if (!(c->answers = calloc(1, sizeof *c->answers))) return -1;
 	struct cache_options options = {.docroot = &c->docroot,
@@ -35,7 +35,7 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, const str
 
 void site_context_close(struct site_context *c) {
 	for (int i = 0; i < SITE_THREADS; i++) jobs_free(c->jobs[i]);
-	fetcher_free(c->fetcher);
+	prefetcher_free(c->prefetcher);
 	listing_cache_free(c->listings);
 	sites_free(c->sites);
 	cache_free(c->cache);

@@ -3,7 +3,7 @@
 #define GATLING_SITE_SITE_CONTEXT_H
 
 #include "gatling/acme/challenges.h"
-#include "gatling/files/fetch.h"
+#include "gatling/files/prefetch.h"
 #include "gatling/files/names.h"
 #include "gatling/site/cache/answer_cache.h"
 #include "gatling/site/cache/cache.h"
@@ -11,7 +11,7 @@
 #include "gatling/site/site.h"
 #include "gatling/tls/certificates.h"
 
-struct answer_room; /* answer/answer.h */
+struct answer_room;
 
 enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
 
@@ -30,23 +30,23 @@ struct site_options {
 };
 
 /* Threads for what takes long. They are separate so that guessed passwords delay no files, listings delay no
- * compression, and large files delay no small ones. LISTING also measures files that will be unpacked. FETCHING is the
- * first of the FETCH_THREADS that wait for the disk. */
+ * compression, and large files delay no small ones. LISTING also measures files that will be unpacked. PREFETCHING is
+ * the first of the PREFETCH_THREADS that wait for the disk. */
 enum site_thread {
 	COMPRESSING,
 	LISTING,
 	CHECKING_PASSWORDS,
 	HASHING,
 	HASHING_LARGE,
-	FETCHING,
-	SITE_THREADS = FETCHING + FETCH_THREADS
+	PREFETCHING,
+	SITE_THREADS = PREFETCHING + PREFETCH_THREADS
 };
 
 struct site_context {
 	const struct site_options *options;
 	struct docroot docroot;
 	struct names *names;
-	struct fetcher *fetcher;
+	struct prefetcher *prefetcher;
 	struct jobs *jobs[SITE_THREADS];
 	struct cache *cache;
 	struct sites *sites;

@@ -16,14 +16,14 @@
 #include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/key_file.h"
 #include "gatling/http/host.h"
 #include "gatling/tls/pem.h"
 #include "gatling/tls/tls_context.h"
 
 enum { NAME_MAX_BYTES = 512, DAY_S = 24 * 60 * 60, CERT_DIRS = 2 };
 
-/* A file in a place of the opener. */
+/* A file in a place of the broker. */
 struct location {
 	int place;         /* -1: none */
 	const char *shown; /* the path for messages; NULL: no file */
@@ -48,7 +48,7 @@ struct candidate {
 };
 
 struct certificate_files {
-	struct opener *opener;
+	struct broker *broker;
 	struct certificate_directory root, dir[CERT_DIRS]; /* dir: those of --cert-dir and --acme */
 	struct candidate cert[CERTS_MAX];                  /* of the command line */
 	unsigned certs;
@@ -67,7 +67,7 @@ struct walk {
 	uint64_t hash;                  /* of all files */
 	size_t found, loadable, loaded; /* numbers of certificates */
 	bool failed;
-	uint64_t *inode; /* of the files that are used, for unserved_set_tls_files() */
+	uint64_t *inode; /* of the files that are used, for key_files_set_tls() */
 	size_t inodes;
 	bool incomplete; /* there was no memory for all of them */
 };
@@ -85,7 +85,7 @@ static void note_broken(struct certificate_files *f, const char *shown) {
 
 /* Returns the text of a file, to be freed by the caller, or NULL with errno. */
 static char *read_file(const struct certificate_files *f, const struct location *l, struct stat *st) {
-	return file_load(opener_open(f->opener, l->place, l->name), CERTIFICATE_FILE_MAX, st);
+	return file_load(broker_open(f->broker, l->place, l->name), CERTIFICATE_FILE_MAX, st);
 }
 
 /* Returns the text of a certificate and its key, to be freed by the caller, or NULL with a reason in why. */
@@ -132,7 +132,7 @@ static void keep_from_clients(struct walk *w, const struct stat *st) {
 /* Does what stat(2) does, and adds the result to the hash of the walk, and to *state, that of the certificate. */
 static int look_at(struct walk *w, const struct location *l, uint64_t *state, struct stat *st) {
 	w->hash = hash_octets(w->hash, slice_of(l->name));
-	if (opener_stat(w->files->opener, l->place, l->name, st) == -1) return -1;
+	if (broker_stat(w->files->broker, l->place, l->name, st) == -1) return -1;
 	const struct file_version version = file_version_of(st);
 	w->hash = file_version_hash(w->hash, &version);
 	*state = file_version_hash(*state, &version);
@@ -165,12 +165,12 @@ static void visit(struct walk *w, struct candidate *c) {
 static void update_names(struct walk *w, struct certificate_directory *d) {
 	int64_t started = clock_ms();
 	struct stat st = {0};
-	bool exists = opener_stat(w->files->opener, d->at.place, ".", &st) == 0;
+	bool exists = broker_stat(w->files->broker, d->at.place, ".", &st) == 0;
 	struct file_version now = file_version_of(&st);
 	if (exists && ((!d->recent && file_version_same(&now, &d->version)) || started < d->again_ms)) return;
 	size_t length;
 	const bool removed = exists && st.st_nlink == 0; /* only the root; a new directory at its path is another one */
-	char *names = exists && !removed ? opener_list(w->files->opener, d->at.place, &length) : NULL;
+	char *names = exists && !removed ? broker_list(w->files->broker, d->at.place, &length) : NULL;
 	if (!names) {
 		const char *problem = removed ? "it was removed; restart gatling if there is another one" : strerror(errno);
 		visit(w, &(struct candidate){.cert = d->at, .problem = problem});
@@ -188,7 +188,7 @@ static void update_names(struct walk *w, struct certificate_directory *d) {
 static bool may_hold_key(const struct certificate_files *f, const struct location *l) {
 	struct stat st;
 	char *text = read_file(f, l, &st);
-	bool may = text ? unserved_has_key((struct slice){.at = text, .length = (size_t)st.st_size}) : errno != ENOENT;
+	bool may = text ? key_file_has_key((struct slice){.at = text, .length = (size_t)st.st_size}) : errno != ENOENT;
 	free(text);
 	return may;
 }
@@ -261,8 +261,8 @@ static struct walk walk(struct certificate_files *f, struct certificates *set) {
 	for (int i = 0; i < CERT_DIRS; i++)
 		if (f->dir[i].at.place != -1) walk_cert_dir(&w, &f->dir[i]);
 	/* a walk that has not seen all files leaves those of the last one */
-	if (w.incomplete || opener_is_late(f->opener)) free(w.inode);
-	else unserved_set_tls_files(w.inode, w.inodes);
+	if (w.incomplete || broker_is_late(f->broker)) free(w.inode);
+	else key_files_set_tls(w.inode, w.inodes);
 	w.inode = NULL;
 	return w;
 }
@@ -314,9 +314,9 @@ int certificate_files_load(struct certificate_files *f) {
 }
 
 bool certificate_files_refresh(struct certificate_files *f) {
-	if (opener_is_late(f->opener)) return false;
+	if (broker_is_late(f->broker)) return false;
 	struct walk w = walk(f, NULL);
-	if (opener_is_late(f->opener)) return false; /* then the walk has not seen all files */
+	if (broker_is_late(f->broker)) return false; /* then the walk has not seen all files */
 	bool settled = w.hash == f->seen;
 	f->seen = w.hash;
 	time_t day = time(NULL) / DAY_S;
@@ -339,9 +339,9 @@ struct certificates *certificate_files_current(struct certificate_files *f) {
 
 /* --- the command line --- */
 
-static int add_place(struct opener *opener, struct location *l, const char *path, enum opener_rule rule) {
+static int add_place(struct broker *broker, struct location *l, const char *path, enum broker_rule rule) {
 	l->shown = path;
-	l->place = opener_add(opener, path, rule, &l->name);
+	l->place = broker_add(broker, path, rule, &l->name);
 	return l->place;
 }
 
@@ -350,8 +350,8 @@ static void add_pair(struct certificate_files *f, const char *cert, const char *
 	struct candidate *c = &f->cert[f->certs];
 	*c = (struct candidate){.host = NULL};
 	const char *missing = NULL;
-	if (add_place(f->opener, &c->cert, cert, OPENER_FILE) == -1) missing = cert;
-	else if (key && add_place(f->opener, &c->key, key, OPENER_FILE) == -1) missing = key;
+	if (add_place(f->broker, &c->cert, cert, BROKER_FILE) == -1) missing = cert;
+	else if (key && add_place(f->broker, &c->key, key, BROKER_FILE) == -1) missing = key;
 	if (!missing) {
 		f->certs++;
 		return;
@@ -372,21 +372,21 @@ static int read_client_ca(struct certificate_files *f, const char *file) {
 	return f->context ? 0 : notice_cannot("use", file, strerror(ENOMEM));
 }
 
-int certificate_files_new(const struct certificate_options *o, const char *root, struct opener *opener,
+int certificate_files_new(const struct certificate_options *o, const char *root, struct broker *broker,
 						  struct certificate_files **files) {
 	*files = NULL;
 	if (o->https == HTTPS_OFF) return 0;
 	struct certificate_files *f = calloc(1, sizeof *f);
 	if (!f) return cannot_use(root, strerror(ENOMEM));
-	f->opener = opener;
+	f->broker = broker;
 	pthread_mutex_init(&f->mutex, NULL);
 	*files = f;
 	for (unsigned i = 0; i < o->certs; i++) add_pair(f, o->cert[i], o->key[i]);
-	if (add_place(opener, &f->root.at, root, OPENER_PEMS) == -1) return notice_cannot("serve", root, strerror(errno));
+	if (add_place(broker, &f->root.at, root, BROKER_PEMS) == -1) return notice_cannot("serve", root, strerror(errno));
 	const char *const dirs[CERT_DIRS] = {o->cert_dir, o->acme_dir};
 	for (int i = 0; i < CERT_DIRS; i++) {
 		f->dir[i].at.place = -1;
-		if (!dirs[i] || add_place(opener, &f->dir[i].at, dirs[i], OPENER_PAIRS) != -1) continue;
+		if (!dirs[i] || add_place(broker, &f->dir[i].at, dirs[i], BROKER_PAIRS) != -1) continue;
 		if (dirs[i] == o->acme_dir && errno == ENOENT) continue; /* --check may run before the first start */
 		(void)cannot_use(dirs[i], strerror(errno));
 		note_broken(f, dirs[i]);

@@ -8,7 +8,7 @@
 #ifndef GATLING_TLS_CERTIFICATE_FILES_H
 #define GATLING_TLS_CERTIFICATE_FILES_H
 
-#include "gatling/opener/opener.h"
+#include "gatling/broker/broker.h"
 #include "gatling/tls/certificates.h"
 
 enum {
@@ -35,12 +35,12 @@ struct certificate_options {
 
 struct certificate_files;
 
-/* Adds the directories of the files to the opener, before it is started, so that a chroot does not hide them. Reads
+/* Adds the directories of the files to the broker, before it is started, so that a chroot does not hide them. Reads
  * --client-ca, which is not read again. *files becomes NULL if HTTPS is off. Returns 0, or -1 after printing an
  * error. */
-int certificate_files_new(const struct certificate_options *options, const char *root, struct opener *opener,
+int certificate_files_new(const struct certificate_options *options, const char *root, struct broker *broker,
 						  struct certificate_files **files);
-void certificate_files_free(struct certificate_files *files); /* NULL is allowed; call it before opener_free() */
+void certificate_files_free(struct certificate_files *files); /* NULL is allowed; call it before broker_free() */
 
 /* Looks for certificates. If there are none, and HTTPS is not required, frees *files and sets it to NULL. */
 void certificate_files_find(const struct certificate_options *options, struct certificate_files **files);

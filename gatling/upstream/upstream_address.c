@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
-#include "gatling/opener/opener_rule.h"
+#include "gatling/broker/broker_rule.h"
 
 enum { PORT_HTTP = 80, PORT_FCGI = 9000, PORT_MAX = 65535, NET_TEXT_MAX = 64 };
 
@@ -145,7 +145,7 @@ bool upstreams_allow_tcp(const struct upstreams_allowed *allowed) {
 static bool allows(const struct upstreams_allowed *allowed, unsigned i, const struct upstream_address *a) {
 	const struct peer_nets one = {.net[0] = allowed->at[i].net, .count = 1};
 	const char *directory = allowed->at[i].directory, *path = allowed->at[i].path;
-	if (directory) return a->path[0] && opener_name_in(directory, a->path);
+	if (directory) return a->path[0] && broker_name_in(directory, a->path);
 	if (path) return strcmp(a->path, path) == 0;
 	return !a->path[0] && peer_is_in(&a->address, &one) && (!allowed->at[i].port || allowed->at[i].port == a->port);
 }

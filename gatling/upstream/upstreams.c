@@ -214,7 +214,7 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 
 /* Begins to connect. Returns the socket, or -1 with errno. */
 static int begin(const struct upstreams *u, const struct upstream_address *a) {
-	if (a->path[0]) return opener_connect(u->options.connector, a->path);
+	if (a->path[0]) return broker_connect(u->options.connector, a->path);
 
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_addr = a->address.address};
 	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};

@@ -4,7 +4,7 @@
 
 #include <sys/queue.h>
 
-#include "gatling/opener/opener.h"
+#include "gatling/broker/broker.h"
 #include "gatling/upstream/upstream_address.h"
 #include "io/io.h"
 
@@ -50,7 +50,7 @@ struct upstreams;
 
 struct upstreams_options {
 	io_loop *loop;
-	struct opener *connector; /* connects to unix sockets; must outlive the upstreams */
+	struct broker *connector; /* connects to unix sockets; must outlive the upstreams */
 	unsigned connections;     /* the most connections */
 	bool gzip;                /* responses are compressed, see upstream_gzip.h */
 };

@@ -44,7 +44,7 @@ static void write_big(const char *name) { write_zeros(name, REPRESENTATION_BODY_
 /* Finds a file in identity coding, with a reference. Returns 0 or errno. */
 static int find(const char *path, struct representation **file) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
+	const struct lookup wanted = {.path = slice_of(path), .prefetched = true};
 	int error = cache_find(cache, &wanted, now_ms, &resource);
 	if (error) return error;
 	if (representation_changed(resource->representation[CODING_IDENTITY])) { /* as answer_file.c does each time */
@@ -66,7 +66,7 @@ static struct representation *found(const char *path) {
 /* Returns a large file, with a reference, when its content has been hashed. */
 static struct representation *identified(const char *path) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
+	const struct lookup wanted = {.path = slice_of(path), .prefetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	(void)cache_hash(cache, resource, CODING_IDENTITY, ETAG_AWAITED);
 	for (int i = 0; i < 100 && !resource->representation[CODING_IDENTITY]->validators.etag.at; i++) {
@@ -511,7 +511,7 @@ static void large_files_do_not_push_out_small_ones(void **state) {
 
 static struct resource *resource_at(const char *path) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
+	const struct lookup wanted = {.path = slice_of(path), .prefetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	return resource;
 }
@@ -560,7 +560,7 @@ static const struct representation *in(const char *path, enum coding coding) {
 /* Makes a resource in a coding, and waits until it is done. */
 static void make(const char *path, enum coding coding) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
+	const struct lookup wanted = {.path = slice_of(path), .prefetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	assert_true(resource->producible >> coding & 1);
 	assert_non_null(cache_convert(cache, resource, coding));
@@ -611,7 +611,7 @@ static void what_does_not_get_smaller_is_tried_once(void **state) {
 	make("noise.txt", CODING_GZIP);
 	assert_null(in("noise.txt", CODING_GZIP));
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of("noise.txt"), .fetched = true};
+	const struct lookup wanted = {.path = slice_of("noise.txt"), .prefetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	assert_int_equal(resource->producible, 0);
 }
@@ -623,7 +623,7 @@ enum { COPIED = BYTES / CACHE_COPY_PART * 3 / 4 }; /* bytes: two are below the l
 /* Returns what a connection that copies sends, with a reference. Waits for a copy that is being made. */
 static struct representation *sent(const char *path) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
+	const struct lookup wanted = {.path = slice_of(path), .prefetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	struct representation *f = cache_copied(cache, resource, resource->representation[CODING_IDENTITY]);
 	representation_retain(f);
@@ -684,7 +684,7 @@ static void a_file_is_not_copied_if_it_is_too_large_or_requested_once_or_changed
 	cache_tidy(cache, now_ms, false);
 	representation_release(sent("once"));
 	struct resource *resource;
-	const struct lookup again = {.path = slice_of("once"), .fetched = true, .again = true};
+	const struct lookup again = {.path = slice_of("once"), .prefetched = true, .again = true};
 	assert_int_equal(cache_find(cache, &again, now_ms, &resource), 0);
 	(void)cache_copied(cache, resource, resource->representation[CODING_IDENTITY]);
 	assert_int_equal(jobs_count(jobs), 0);
@@ -717,7 +717,7 @@ static void a_copy_makes_room_when_it_is_neither_requested_nor_sent(void **state
 /* Begins to copy a file, unless another one is being copied. */
 static void begin_copy(const char *path) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
+	const struct lookup wanted = {.path = slice_of(path), .prefetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	(void)cache_copied(cache, resource, resource->representation[CODING_IDENTITY]);
 	assert_int_equal(jobs_count(jobs), 1);
@@ -776,7 +776,7 @@ static void what_is_compressed_does_not_count_beside_a_copy(void **state) {
 	free(text);
 	find_large(1, (const char *const[]){"a.txt"});
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of("a.txt"), .fetched = true};
+	const struct lookup wanted = {.path = slice_of("a.txt"), .prefetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	assert_non_null(cache_convert(cache, resource, CODING_GZIP));
 	assert_true(is_copied("a.txt"));

@@ -191,7 +191,7 @@ static void a_name_with_a_hash_is_for_ever_and_any_other_is_asked_for_again(void
 		const char *path, *type;
 		bool restricted;
 		const char *value;
-		bool stands_in;
+		bool is_substitute;
 	} cases[] = {
 		{"index.html", "text/html; charset=utf-8", false, "no-cache", false},
 		{"index.html", "text/html; charset=utf-8", true, "private, no-cache", false},
@@ -211,7 +211,7 @@ static void a_name_with_a_hash_is_for_ever_and_any_other_is_asked_for_again(void
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
 		check_slice(
-			cache_control_default(slice_of(cases[i].path), cases[i].type, cases[i].restricted, cases[i].stands_in),
+			cache_control_default(slice_of(cases[i].path), cases[i].type, cases[i].restricted, cases[i].is_substitute),
 			cases[i].value);
 }
 

@@ -210,15 +210,15 @@ static void until(const char *path, const char *text) {
 	assert_string_equal(content(path), text);
 }
 
-static struct opener *opener; /* that of the open log */
+static struct broker *broker; /* that of the open log */
 
 /* Opens a log file as the server does. */
 static int open_path(struct log_file *file, const char *path) {
-	opener_free(opener);
-	opener = opener_new();
-	assert_non_null(opener);
-	if (log_file_place(file, opener, path) == -1) return -1;
-	assert_int_equal(opener_start(opener, true, NULL), 0);
+	broker_free(broker);
+	broker = broker_new();
+	assert_non_null(broker);
+	if (log_file_place(file, broker, path) == -1) return -1;
+	assert_int_equal(broker_start(broker, true, NULL), 0);
 	return log_file_open(file);
 }
 
@@ -262,7 +262,7 @@ static void after_a_reopening_lines_go_to_a_new_file(void **state) {
 	assert_string_equal(content(in_directory("log")), "behind\n");
 	assert_string_equal(content(in_directory("old")), "before\nstill there\n");
 	assert_int_equal(stat(in_directory("log"), &st), 0);
-	assert_int_equal(st.st_mode & 0777 & ~OPENER_LOG_MODE, 0);
+	assert_int_equal(st.st_mode & 0777 & ~BROKER_LOG_MODE, 0);
 }
 
 static void what_is_handed_over_before_a_reopening_goes_to_the_old_file(void **state) {

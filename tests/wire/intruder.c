@@ -1,5 +1,5 @@
 /* intruder.c - a library for LD_PRELOAD that does what an attacker would try who runs code in the server. When the
- * first connection is accepted, the worker tries everything below; so does the opener, before its first reply. Each
+ * first connection is accepted, the worker tries everything below; so does the broker, before its first reply. Each
  * attempt prints a line "intruder: PROCESS ATTEMPT ERRNO" to stderr; 0: it succeeded. Without a sandbox no attempt
  * fails with ENOSYS or EACCES, and none does harm. */
 #include <errno.h>
@@ -205,7 +205,7 @@ static int listen_by_ring(void) { return ENOSYS; }
 static const struct attempt {
 	const char *name;
 	int (*run)(void);
-	bool server_alone; /* the opener may do it, or cannot attempt it */
+	bool server_alone; /* the broker may do it, or cannot attempt it */
 } attempts[] = {
 	{"read_passwd", read_passwd, true},
 	{"climb_to_passwd", climb_to_passwd, true},
@@ -253,19 +253,19 @@ static const struct attempt {
 	{"connect_by_sending", connect_by_sending, true},
 };
 
-static unsigned forks; /* the keeper is loaded, its children are servers and the lookout, and openers are theirs */
-static bool in_opener;
+static unsigned forks; /* the keeper is loaded, its children are servers and the lookout, and brokers are theirs */
+static bool in_broker;
 
 static void try_as(const char *process) {
 	for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++)
-		if (!in_opener || getenv("INTRUDER_ALL") || !attempts[i].server_alone)
+		if (!in_broker || getenv("INTRUDER_ALL") || !attempts[i].server_alone)
 			dprintf(STDERR_FILENO, "intruder: %s %s %d\n", process, attempts[i].name, attempts[i].run());
 	dprintf(STDERR_FILENO, "intruder: %s end 0\n", process);
 }
 
-static void try_all(void) { try_as(in_opener ? "opener" : "server"); }
+static void try_all(void) { try_as(in_broker ? "broker" : "server"); }
 
-static void note_fork(void) { in_opener = ++forks > 1; }
+static void note_fork(void) { in_broker = ++forks > 1; }
 
 __attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL, note_fork); }
 
@@ -281,7 +281,7 @@ int accept4(int fd, struct sockaddr *peer, socklen_t *length, int flags) {
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
 	static bool tried;
-	if (in_opener && !tried) {
+	if (in_broker && !tried) {
 		tried = true;
 		try_all();
 	}

@@ -151,12 +151,12 @@ def test_a_disk_of_certificates_that_hangs_does_not_hold_up_a_request(plain):
 
     flags = ("--cert", cert, "--key", key, "--tls-port", "0")
     with Upstream(handle, unix=True) as upstream, passing(plain, upstream, rule="/api/* http://{}: 200", flags=flags) as server:
-        (opener,) = filter(opens_files, children(server.pid))
-        os.kill(opener, signal.SIGSTOP)
+        (broker,) = filter(opens_files, children(server.pid))
+        os.kill(broker, signal.SIGSTOP)
         try:
             assert [server.get("/api/").status for _ in range(3)] == [200] * 3
         finally:
-            os.kill(opener, signal.SIGCONT)
+            os.kill(broker, signal.SIGCONT)
 
 
 def test_a_service_that_starts_again_has_a_new_directory(build):

@@ -109,7 +109,7 @@ def test_an_intruder_in_what_connects_to_unix_sockets_can_do_that_alone(build, o
     open_root.path.chmod(0o755)  # else the rule is not believed
     open_root.write("_redirects", f"/x http://unix:{app.path}/none.sock:/ 200\n".encode())
     flags = (*AS_NOBODY, "--no-https", "--upstream", app.path)  # without the process that opens files
-    said = attempts(build, open_root, intruder, monkeypatch, *flags, as_root=True, process="opener", path="/x", status=502)
+    said = attempts(build, open_root, intruder, monkeypatch, *flags, as_root=True, process="broker", path="/x", status=502)
     assert allowed(said) <= {"unix_socket", "connect"} | (SANITIZERS if sanitized(build) else set())
     (open_root.path / "_redirects").unlink()
     assert said["unix_socket"] == 0 and {said[name] for name in PASSWD} == {errno.ENOSYS} and unchanged(open_root)
@@ -136,12 +136,12 @@ def test_the_ring_of_a_worker_does_nothing_but_what_the_worker_needs(uring, open
 
 
 @root_only
-def test_an_intruder_in_the_opener_can_open_files_and_no_more(build, open_root, intruder, monkeypatch):
+def test_an_intruder_in_the_broker_can_open_files_and_no_more(build, open_root, intruder, monkeypatch):
     log = Root()
     flags = (*AS_NOBODY, "--log-file", log.path / "log")
-    said = attempts(build, open_root, intruder, monkeypatch, *flags, as_root=True, process="opener")
+    said = attempts(build, open_root, intruder, monkeypatch, *flags, as_root=True, process="broker")
     assert "socket" in said and allowed(said) <= (SANITIZERS if sanitized(build) else set())
-    said = attempts(build, open_root, intruder, monkeypatch, *flags, "--sandbox", "off", as_root=True, process="opener")
+    said = attempts(build, open_root, intruder, monkeypatch, *flags, "--sandbox", "off", as_root=True, process="broker")
     assert allowed(said) == said.keys()
     log.remove()
 
@@ -150,7 +150,7 @@ def test_an_intruder_in_the_opener_can_open_files_and_no_more(build, open_root, 
 @pytest.mark.parametrize("flags", [AS_NOBODY, ()], ids=["nobody", "root"])
 def test_an_intruder_in_what_looks_up_the_directory_can_do_nothing(build, open_root, intruder, monkeypatch, flags):
     monkeypatch.setenv("INTRUDER_ALL", "1")
-    said = attempts(build, open_root, intruder, monkeypatch, *flags, "--no-https", as_root=True, process="lookout")  # without an opener
+    said = attempts(build, open_root, intruder, monkeypatch, *flags, "--no-https", as_root=True, process="lookout")  # without a broker
     assert "socket" in said and allowed(said) <= (SANITIZERS if sanitized(build) else set())
     assert unchanged(open_root)
 
@@ -172,7 +172,7 @@ def test_all_threads_are_confined_also_those_that_start_later(build, root):
         assert len(server.thread_ids()) > before and all(map(confined, statuses(server.pid)))
 
 
-def test_the_opener_is_confined(build, root, tmp_path):
+def test_the_broker_is_confined(build, root, tmp_path):
     cert, key = certificate()
     with Server(build, root, "--cert", cert, "--key", key, "--tls-port", "0") as server:
         assert all(map(confined, statuses(only_child(server.pid))))

@@ -106,7 +106,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	struct decision d = {.context = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
 	room[0] = '/';
 	struct job *job = NULL;
-	d.site = sites_find(c->sites, host, arrival->port, c->now_ms, arrival->fetched, &job);
+	d.site = sites_find(c->sites, host, arrival->port, c->now_ms, arrival->prefetched, &job);
 	if (job) {
 		if (arrival->may_wait) decision_wait(&d, job);
 		else response_status(r, 503);

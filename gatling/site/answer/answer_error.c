@@ -10,7 +10,7 @@ static enum header_caching caching_of(const struct decision *d) {
 	const int status = d->response->status;
 	if (status == 401 || status == 412 || status == 416 || status == 429) return HEADER_UNCACHED;
 	if (status >= 400 && d->guarded) return HEADER_UNCACHED;
-	return d->lookup.stands_in || status >= 400 ? HEADER_CACHED_BRIEFLY : HEADER_CACHED;
+	return d->lookup.is_substitute || status >= 400 ? HEADER_CACHED_BRIEFLY : HEADER_CACHED;
 }
 
 struct slice decision_lines(const struct decision *d, struct slice own, const struct header_set *headers) {
@@ -31,14 +31,14 @@ void decision_wait(struct decision *d, struct job *job) {
 }
 
 bool decision_wait_for_disk(struct decision *d, struct slice path) {
-	struct job *job = d->arrival->may_wait ? fetch(d->context->fetcher, path) : NULL;
+	struct job *job = d->arrival->may_wait ? prefetch(d->context->prefetcher, path) : NULL;
 	if (job) decision_wait(d, job);
 	return job;
 }
 
 int decision_find(const struct decision *d, struct lookup *l, struct resource **resource) {
-	l->again = d->arrival->fetched;
-	l->fetched = fetch_waited(d->arrival->fetched, l->path);
+	l->again = d->arrival->prefetched;
+	l->prefetched = prefetch_waited(d->arrival->prefetched, l->path);
 	return cache_find(d->context->cache, l, d->context->now_ms, resource);
 }
 
@@ -56,7 +56,7 @@ void answer_error(struct decision *d, int status) {
 	struct slice page = page_path(status), user = r->user;
 	char path[SITE_PREFIX_MAX + 16];
 	struct resource *resource;
-	d->lookup.stands_in = d->lookup.error = true;
+	d->lookup.is_substitute = d->lookup.error = true;
 	response_status(r, status);
 	r->user = user;
 	struct slice retry = r->lines;

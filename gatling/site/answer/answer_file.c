@@ -110,7 +110,7 @@ enum {
 static void remember(const struct decision *d, struct resource *r) {
 	const struct redirect_rules *redirects = d->site->redirects;
 	/* a rule that comes before files may look at the query */
-	bool rules = (redirects && redirect_rules_forced(redirects)) || d->filled.length || d->lookup.stands_in;
+	bool rules = (redirects && redirect_rules_forced(redirects)) || d->filled.length || d->lookup.is_substitute;
 	bool restricted = d->lookup.restricted || d->guarded || r->guard.permission != PERMISSION_OPEN;
 	/* not NAME.html for NAME: a new file NAME must be found at once */
 	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;

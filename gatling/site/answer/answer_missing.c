@@ -5,7 +5,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/report.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
 
@@ -49,7 +49,7 @@ static void answer_listing(struct decision *d) {
 	}
 	r->status = status ? status : 200;
 	r->varies = true;
-	d->lookup.stands_in = true;
+	d->lookup.is_substitute = true;
 	r->lines = decision_lines(d, listing_cache_control(d), d->lookup.headers);
 	if (status) return;
 	r->source =
@@ -79,7 +79,7 @@ void answer_report_link(const struct decision *d) {
 		if (names_lack(names, directory)) continue;
 		if (names_entered(names, directory)) return;
 		d->path[n - 1] = '\0';
-		const bool leads_out = unserved_report_link(&d->context->docroot, d->path);
+		const bool leads_out = report_link(&d->context->docroot, d->path);
 		d->path[n - 1] = '/';
 		if (leads_out) return;
 	}

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gatling/base/text.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/report.h"
 #include "gatling/http/path.h"
 #include "gatling/site/answer/decision.h"
 
@@ -52,7 +52,7 @@ bool answer_link(struct decision *d) {
 		return docroot_error_is_temporary(errno);
 	}
 	if (!strstr(target, "://")) {
-		(void)unserved_report_link(&d->context->docroot, d->path);
+		(void)report_link(&d->context->docroot, d->path);
 		return false;
 	}
 	for (const char *c = target; *c; c++) { /* visible ASCII stays as it is, the rest is encoded */

@@ -84,7 +84,7 @@ static void answer_rule(struct decision *d, const struct redirect *rule, bool th
 		return;
 	}
 	d->lookup.error = rule->status >= 400;
-	d->lookup.stands_in = !there || d->lookup.error;
+	d->lookup.is_substitute = !there || d->lookup.error;
 	const int error = rewrite(d, rule->target) ? answer_rewritten(d, rule->status) : ENOENT;
 	d->ruled = !error && d->response->representation && d->response->status == rule->status;
 	if (!error || !decision_admitted_without_file(d)) return;

@@ -3,7 +3,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/path.h"
-#include "gatling/site/answer/answer.h"
+#include "gatling/site/answer_room.h"
 
 bool challenge_path_answer(const struct site_context *c, const struct request *q, struct response *r) {
 	char *const proof = c->room->proof;

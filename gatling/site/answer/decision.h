@@ -3,7 +3,10 @@
 #ifndef GATLING_SITE_ANSWER_DECISION_H
 #define GATLING_SITE_ANSWER_DECISION_H
 
-#include "gatling/site/answer/answer.h"
+#include "gatling/client/arrival.h"
+#include "gatling/site/answer_room.h"
+#include "gatling/site/response.h"
+#include "gatling/site/site_context.h"
 
 struct decision {
 	const struct site_context *context;
@@ -54,7 +57,7 @@ struct slice decision_owner_lines(const struct decision *d);
 /* Makes the request wait for a job. */
 void decision_wait(struct decision *d, struct job *job);
 
-/* Makes the request wait until a thread has fetched the file at path. Returns false if it cannot wait. */
+/* Makes the request wait until a thread has prefetched the file at path. Returns false if it cannot wait. */
 bool decision_wait_for_disk(struct decision *d, struct slice path);
 
 /* Calls cache_find() for the request, which may have waited. */

@@ -5,7 +5,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/path.h"
-#include "gatling/site/answer/answer.h"
+#include "gatling/site/answer_room.h"
 
 int script_look(const struct site_context *c, const struct site *site, struct slice path) {
 	char name[SITE_PREFIX_MAX + TARGET_MAX + 1];

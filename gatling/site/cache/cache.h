@@ -38,10 +38,10 @@ struct lookup {
 	struct slice path;                /* relative to the root of the cache, not empty */
 	const struct header_set *headers; /* NULL: none */
 	bool restricted;                  /* the site needs a password */
-	bool stands_in; /* the file is sent for another path: as an error page, or since there is no file */
-	bool error;     /* the file is sent with the status of an error */
-	bool again;     /* the request has waited: it does not count as another hit */
-	bool fetched;   /* a thread has fetched it, so that the loop may make calls that wait for a disk */
+	bool is_substitute; /* the file is sent for another path: as an error page, or since there is no file */
+	bool error;         /* the file is sent with the status of an error */
+	bool again;         /* the request has waited: it does not count as another hit */
+	bool prefetched;    /* a thread has prefetched it, so that the loop may make calls that wait for a disk */
 };
 
 struct cache_options {
@@ -65,7 +65,7 @@ void cache_free(struct cache *cache); /* call it after jobs_free() */
 /* Finds the world-readable regular file at a path. Returns 0 and sets *resource, which belongs to the cache and is
  * valid until the next call. Otherwise returns an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a
  * regular file, a private key), EISDIR, EXDEV (leads out of the root), EMFILE, ENOMEM, ...; EINPROGRESS if it has to be
- * fetched first (fetch.h). now_ms is of the monotonic clock. */
+ * prefetched first (prefetch.h). now_ms is of the monotonic clock. */
 int cache_find(struct cache *cache, const struct lookup *lookup, int64_t now_ms, struct resource **resource);
 
 /* Counts a hit of a resource that was found without cache_find(). */
@@ -74,9 +74,9 @@ void cache_found(struct resource *resource, int64_t now_ms);
 /* Starts to generate a producible representation. Returns the job to wait for, or NULL if that is not possible now. */
 struct job *cache_convert(struct cache *cache, struct resource *resource, enum coding coding);
 
-/* Starts to hash a file that has no entity-tag yet: one of up to DIGEST_SOON bytes, or a larger one of which a request
- * brings an entity-tag, or that is requested as a whole once more. Returns the job if the request should wait for it,
- * since it is done soon, or since the answer depends on it (ETAG_AWAITED). Otherwise returns NULL. */
+/* Starts to hash a file that has no entity-tag yet: one of up to CONTENT_HASH_SOON bytes, or a larger one of which a
+ * request brings an entity-tag, or that is requested as a whole once more. Returns the job if the request should wait
+ * for it, since it is done soon, or since the answer depends on it (ETAG_AWAITED). Otherwise returns NULL. */
 struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding, enum etag_use use);
 
 /* Returns the copy in memory of a representation, or the representation itself if there is none, without a reference.

@@ -235,8 +235,8 @@ bool cache_control_is_page(const char *type) {
 	return slice_starts(t, SLICE("text/html")) || slice_starts(t, SLICE("application/xhtml"));
 }
 
-struct slice cache_control_default(struct slice path, const char *type, bool restricted, bool stands_in) {
-	if (stands_in || !cache_control_is_hashed(path, type))
+struct slice cache_control_default(struct slice path, const char *type, bool restricted, bool is_substitute) {
+	if (is_substitute || !cache_control_is_hashed(path, type))
 		return restricted ? SLICE("private, no-cache") : SLICE("no-cache");
 	return restricted ? SLICE("private, max-age=31536000, immutable") : SLICE("public, max-age=31536000, immutable");
 }

@@ -5,9 +5,9 @@
 #include "gatling/base/slice.h"
 
 /* Returns the value for a path of a media type: a file with a hash of its content in the name never changes, and any
- * other is revalidated each time. restricted: it needs a password. stands_in: the file is sent for another path, as in
- * struct lookup. */
-struct slice cache_control_default(struct slice path, const char *type, bool restricted, bool stands_in);
+ * other is revalidated each time. restricted: it needs a password. is_substitute: the file is sent for another path, as
+ * in struct lookup. */
+struct slice cache_control_default(struct slice path, const char *type, bool restricted, bool is_substitute);
 
 /* Returns whether a file of that media type is named as build tools name their output: a stem, a separator and a hash
  * of the content, as in index-BxK2a9fQ.css (cache_control.c has the forms). A name that could have a word, a date, a

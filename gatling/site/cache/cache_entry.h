@@ -13,15 +13,15 @@ enum { IN_MEMORY, OPEN_FILES /* entries that keep descriptors */, RINGS };
 enum job_kind { COMPRESS, UNPACK, HASH, COPY, JOB_KINDS };
 
 struct cache_entry {
-	struct resource resource;                   /* first: a pointer to it is one to this */
-	unsigned references;                        /* of the cache and of jobs */
-	bool cached;                                /* it is in the table, which holds a reference */
-	bool asked;                                 /* it was found again since the hand passed it */
-	bool compressed;                            /* its gzip representation was compressed here */
-	bool copied;                                /* it has a copy, and is in the list `copied` */
-	bool restricted, stands_in, error, fetched; /* as in struct lookup */
-	uint64_t hash, headers;                     /* headers: the id of the set, 0 for none */
-	int64_t used_ms, copied_ms;                 /* copied_ms: when a copy was last returned, or seen being sent */
+	struct resource resource;                          /* first: a pointer to it is one to this */
+	unsigned references;                               /* of the cache and of jobs */
+	bool cached;                                       /* it is in the table, which holds a reference */
+	bool asked;                                        /* it was found again since the hand passed it */
+	bool compressed;                                   /* its gzip representation was compressed here */
+	bool copied;                                       /* it has a copy, and is in the list `copied` */
+	bool restricted, is_substitute, error, prefetched; /* as in struct lookup */
+	uint64_t hash, headers;                            /* headers: the id of the set, 0 for none */
+	int64_t used_ms, copied_ms; /* copied_ms: when a copy was last returned, or seen being sent */
 	size_t memory;
 	unsigned descriptors;
 	struct file_version version[CODINGS]; /* of its files, by coding */

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "gatling/base/hash.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/key_file.h"
 #include "gatling/site/cache/cache_entry.h"
 #include "gatling/status/counters.h"
 
@@ -13,7 +13,7 @@ static bool check(const struct cache *c, struct cache_entry *e, int64_t now_ms) 
 	int error = cache_entry_look(c, e, now);
 	if (error && error != ENOENT) return false;
 	for (int i = 0; i < CODINGS; i++)
-		if (!file_version_same(&now[i], &e->version[i]) || unserved_is_tls_file(&now[i])) return false;
+		if (!file_version_same(&now[i], &e->version[i]) || key_file_is_of_tls(&now[i])) return false;
 	const enum permission before = e->resource.guard.permission;
 	guard_release(&e->resource.guard);
 	e->resource.guard = basic_auth_guard(c->options.auth, e->path, false);
@@ -39,8 +39,8 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
 	cache_forget_unkept(c);
 	struct cache_entry *e = LIST_FIRST(&cache_bucket(c, hash)->entries);
-	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
-				  slice_equal(e->path, path)))
+	while (e && !(e->hash == hash && e->headers == headers && e->is_substitute == l->is_substitute &&
+				  e->error == l->error && slice_equal(e->path, path)))
 		e = LIST_NEXT(e, chain);
 	if (e && !is_current(c, e, l, now_ms)) {
 		cache_entry_drop(c, e);

@@ -4,7 +4,7 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/gzip.h"
-#include "gatling/files/digest.h"
+#include "gatling/files/content_hash.h"
 #include "gatling/site/cache/cache_entry.h"
 
 struct cache_job {
@@ -15,8 +15,8 @@ struct cache_job {
 	struct representation *from;
 	char *body;
 	uint64_t size;
-	struct digest_state *hashing; /* of a large file */
-	unsigned char digest[DIGEST_LENGTH];
+	struct content_hash_state *hashing; /* of a large file */
+	unsigned char content_hash[CONTENT_HASH_LENGTH];
 	int error;
 };
 
@@ -41,7 +41,7 @@ static void end(struct cache_job *j) {
 	j->cache->pending[j->kind] -= j->from->size;
 	j->entry->job[j->kind] = NULL;
 	free(j->body);
-	digest_leave(j->hashing);
+	content_hash_leave(j->hashing);
 	representation_release(j->from);
 	cache_entry_release(j->entry);
 	free(j);
@@ -112,19 +112,19 @@ struct job *cache_convert(struct cache *c, struct resource *r, enum coding codin
 
 static void hash(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
-	j->error = digest_compute(j->from->fd, j->from->size, stop, j->digest);
+	j->error = content_hash_compute(j->from->fd, j->from->size, stop, j->content_hash);
 }
 
 static void hash_slice(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
-	j->error = digest_slice(&j->hashing, j->from->fd, j->from->size, stop, j->digest);
+	j->error = content_hash_slice(&j->hashing, j->from->fd, j->from->size, stop, j->content_hash);
 	job->task.again = j->error == EINPROGRESS;
 }
 
 /* Replaces a representation by one with its entity-tag, and drops what was generated from it. */
 static void tag(struct cache_job *j) {
 	struct resource *r = &j->entry->resource;
-	struct representation *tagged = representation_tagged(j->from, j->digest);
+	struct representation *tagged = representation_tagged(j->from, j->content_hash);
 	enum coding coding = j->from->coding;
 	if (!tagged) return;
 	representation_release(r->representation[coding]);
@@ -146,7 +146,8 @@ struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, 
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *f = r->representation[coding];
 	if (f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
-	const bool soon = f->size <= DIGEST_SOON, starts = soon || use >= ETAG_USEFUL || (use == ETAG_SENT && e->asked);
+	const bool soon = f->size <= CONTENT_HASH_SOON,
+			   starts = soon || use >= ETAG_USEFUL || (use == ETAG_SENT && e->asked);
 	if (!e->job[HASH] && starts) {
 		const struct job job = {.run = soon ? hash : hash_slice, .finish = hashed, .background = !soon};
 		(void)start(soon ? c->options.hashing : c->options.hashing_large, job, HASH, c, e, f);

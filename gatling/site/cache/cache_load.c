@@ -6,7 +6,8 @@
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/key_file.h"
+#include "gatling/files/report.h"
 #include "gatling/media/content_type.h"
 #include "gatling/site/cache/cache_control.h"
 #include "gatling/site/cache/cache_entry.h"
@@ -23,7 +24,7 @@ static const char *coded_path(const struct cache_entry *e, enum coding coding, c
  * key, which could not be recognized in an encoded file. */
 static bool ignores_codings(const struct cache_entry *e) {
 	return coding_original(e->path).length < e->path.length || slice_ends_nocase(e->path, SLICE(".svgz")) ||
-		   unserved_is_key(e->path);
+		   key_file_named(e->path);
 }
 
 /* Calls stat(2) for the file in a coding. Returns 0 or an errno. */
@@ -31,7 +32,7 @@ static int look_at(const struct cache *c, const struct cache_entry *e, enum codi
 	char path[PATH_MAX + SUFFIX_ROOM];
 	(void)coded_path(e, coding, path);
 	int (*stat_coded)(const struct docroot *, const char *, struct stat *) =
-		e->fetched ? docroot_stat : docroot_stat_at_once;
+		e->prefetched ? docroot_stat : docroot_stat_at_once;
 	return stat_coded(c->options.docroot, path, st) == -1 ? errno : 0;
 }
 
@@ -60,7 +61,7 @@ static bool is_usable(const struct cache_entry *e, enum coding coding) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	if (!S_ISREG(beside->mode) || !(beside->mode & S_IROTH)) return false;
 	if (!original->mode || !file_version_older(beside, original)) return true;
-	unserved_report_outdated(coded_path(e, coding, path), e->text, original);
+	report_outdated(coded_path(e, coding, path), e->text, original);
 	return false;
 }
 
@@ -69,11 +70,12 @@ static int open_file(struct cache *c, struct cache_entry *e, enum coding coding,
 	char path[PATH_MAX + SUFFIX_ROOM];
 	struct representation *f;
 	(void)coded_path(e, coding, path);
-	const bool reads = c->loaded < CACHE_LOADED_PARTS * c->options.bytes || unserved_is_key(e->path);
+	const bool reads = c->loaded < CACHE_LOADED_PARTS * c->options.bytes || key_file_named(e->path);
 	if ((!reads || e->version[coding].size > REPRESENTATION_BODY_MAX) && !cache_may_open(c)) return EMFILE;
-	int fd = e->fetched ? docroot_open(c->options.docroot, path, 0) : docroot_open_at_once(c->options.docroot, path, 0);
+	int fd =
+		e->prefetched ? docroot_open(c->options.docroot, path, 0) : docroot_open_at_once(c->options.docroot, path, 0);
 	if (fd == -1) return errno;
-	const enum load how = !reads ? LOAD_OPEN : e->fetched ? LOAD_WAITING : regular ? LOAD_UNSEEN : LOAD_AT_ONCE;
+	const enum load how = !reads ? LOAD_OPEN : e->prefetched ? LOAD_WAITING : regular ? LOAD_UNSEEN : LOAD_AT_ONCE;
 	int error = representation_load(fd, slice_of(path), how, &c->open, &f);
 	if (error) return error;
 	e->resource.representation[coding] = f;
@@ -95,7 +97,7 @@ static unsigned producible(const struct cache *c, const struct resource *r, cons
  * absent slice. */
 static struct slice owners_encoding(const struct cache_entry *e, const struct header_set *headers) {
 	struct slice encoding = {0};
-	for (unsigned i = 0; headers && !e->stands_in && !e->error && i < headers->count; i++) {
+	for (unsigned i = 0; headers && !e->is_substitute && !e->error && i < headers->count; i++) {
 		struct slice list = headers->item[i].value;
 		if (headers->item[i].detach || !header_named(&headers->item[i], "Content-Encoding")) continue;
 		while (slice_next_element(&list, &encoding)) continue;
@@ -119,7 +121,7 @@ static int find_type(struct cache_entry *e, const struct header_set *headers, st
 	}
 	if (file) {
 		struct slice start;
-		const int error = representation_start(file, e->fetched, &start);
+		const int error = representation_start(file, e->prefetched, &start);
 		if (error == EINPROGRESS) return error;
 		if (error) freshness_unread(&e->resource.freshness);
 		if (!error) source.start = start;
@@ -140,12 +142,13 @@ static int write_all_fields(struct cache *c, struct cache_entry *e, const struct
 							  .utf8 = type.utf8,
 							  .encoding = type.encoding,
 							  .headers = headers,
-							  .stands_in = e->stands_in,
+							  .is_substitute = e->is_substitute,
 							  .error = e->error};
 	r->producible = producible(c, r, &type);
 	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
 	bool restricted = e->restricted || r->guard.permission != PERMISSION_OPEN;
-	if (c->options.cache_control) o.cache_control = cache_control_default(e->path, o.type, restricted, e->stands_in);
+	if (c->options.cache_control)
+		o.cache_control = cache_control_default(e->path, o.type, restricted, e->is_substitute);
 	for (int i = 0; i < CODINGS && !error; i++) {
 		o.coding = (enum coding)i;
 		if (!r->representation[i]) continue;
@@ -162,7 +165,7 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	/* a file without others beside it is opened without a stat(2), unless a descriptor may have to be freed first */
 	const bool lately = told & NAMES_LATELY;
 	bool alone = (told & ~(unsigned)NAMES_LATELY) == (NAMES_ITSELF | NAMES_REGULAR) && c->open < c->options.open;
-	if (!e->fetched && names_elsewhere(c->options.names)) return EINPROGRESS;
+	if (!e->prefetched && names_elsewhere(c->options.names)) return EINPROGRESS;
 	int error = alone ? 0 : cache_entry_look(c, e, e->version);
 	if (error && error != ENOENT) return error;
 	if (!error && (error = open_file(c, e, CODING_IDENTITY, alone))) return error;
@@ -191,15 +194,15 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, in
 	if (!e) return ENOMEM;
 	*e = (struct cache_entry){.references = 1,
 							  .restricted = l->restricted,
-							  .stands_in = l->stands_in,
+							  .is_substitute = l->is_substitute,
 							  .error = l->error,
-							  .fetched = l->fetched,
+							  .prefetched = l->prefetched,
 							  .path = {.at = e->text, .length = l->path.length}};
 	*text_copy(e->text, l->path) = '\0';
 	int error = load(c, e, l->headers, told, now_ms);
 	if (error == ENAMETOOLONG) error = ENOENT;
-	e->fetched = true; /* now it is in memory, and checks hardly wait */
-	if (error == EACCES) unserved_report(c->options.docroot, e->text);
+	e->prefetched = true; /* now it is in memory, and checks hardly wait */
+	if (error == EACCES) report_unserved(c->options.docroot, e->text);
 	if (error) cache_entry_release(e);
 	else *result = e;
 	return error;

@@ -10,8 +10,8 @@
 #include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
-#include "gatling/files/digest.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/content_hash.h"
+#include "gatling/files/key_file.h"
 #include "gatling/http/date.h"
 #include "gatling/http/field_line.h"
 #include "gatling/http/hpack.h"
@@ -158,12 +158,12 @@ static void map_file(struct representation *f) {
 /* Returns 0 if it holds no key, or EACCES, also if that cannot be found out: keys are not served even if everybody may
  * read them. Returns another errno if it cannot be read now. */
 static int look_for_key(struct slice path, const struct representation *f, enum load how) {
-	if (unserved_is_tls_file(&f->version)) return EACCES;
-	if (!unserved_is_key(path)) return 0;
-	if (unserved_is_opaque(path, f->size)) return EACCES;
+	if (key_file_is_of_tls(&f->version)) return EACCES;
+	if (!key_file_named(path)) return 0;
+	if (key_file_is_opaque(path, f->size)) return EACCES;
 	char *text = f->body ? NULL : (how == LOAD_WAITING ? file_read : file_read_at_once)(f->fd, (size_t)f->size);
 	if (!f->body && !text) return errno == EAGAIN ? EACCES : errno; /* EAGAIN: it has become shorter */
-	const bool has_key = unserved_has_key((struct slice){.at = f->body ? f->body : text, .length = (size_t)f->size});
+	const bool has_key = key_file_has_key((struct slice){.at = f->body ? f->body : text, .length = (size_t)f->size});
 	free(text);
 	return has_key ? EACCES : 0;
 }
@@ -171,13 +171,13 @@ static int look_for_key(struct slice path, const struct representation *f, enum 
 /* Writes the end of an entity-tag. That of a large file has the size, so that it can be told from most others before
  * the file is hashed. */
 static char *put_etag_end(char *at, const struct representation *f) {
-	if (f->size > DIGEST_SOON) at = text_copy_number(text_copy(at, SLICE("-")), f->size);
+	if (f->size > CONTENT_HASH_SOON) at = text_copy_number(text_copy(at, SLICE("-")), f->size);
 	return text_copy(at, SLICE("\""));
 }
 
 static void write_etag(struct representation *f, const unsigned char *hash) {
 	char *at = text_copy(f->etag, SLICE("\""));
-	for (int i = 0; i < DIGEST_LENGTH; i++) at = text_copy_hex(at, hash[i]);
+	for (int i = 0; i < CONTENT_HASH_LENGTH; i++) at = text_copy_hex(at, hash[i]);
 	at = put_etag_end(at, f);
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
@@ -185,15 +185,15 @@ static void write_etag(struct representation *f, const unsigned char *hash) {
 /* Makes the entity-tag from the hash, if that is known, or from the content in memory. A large file is hashed by a
  * thread later. */
 static void make_etag(struct representation *f) {
-	unsigned char hash[DIGEST_LENGTH];
-	bool lasts = !file_version_recent(&f->version, time(NULL)), known = lasts && digest_find(&f->version, hash);
+	unsigned char hash[CONTENT_HASH_LENGTH];
+	bool lasts = !file_version_recent(&f->version, time(NULL)), known = lasts && content_hash_find(&f->version, hash);
 	if (!known && f->body) {
-		digest_memory(f->body, f->size, hash);
-		if (lasts) digest_keep(&f->version, hash);
+		content_hash_memory(f->body, f->size, hash);
+		if (lasts) content_hash_keep(&f->version, hash);
 		known = true;
 	}
 	if (known) write_etag(f, hash);
-	else if (f->size > DIGEST_SOON)
+	else if (f->size > CONTENT_HASH_SOON)
 		f->validators.etag_end = (struct slice){.at = f->etag, .length = (size_t)(put_etag_end(f->etag, f) - f->etag)};
 }
 
@@ -279,7 +279,7 @@ static char *put_vary(char *at, const struct field_options *o) {
 
 static char *put_always(char *at, const struct field_options *o) {
 	const struct header_item *owners = find_header(o->headers, "Cache-Control");
-	bool overruled = owners && o->stands_in && (o->error || cache_control_is_page(o->type)) && header_lasts(owners);
+	bool overruled = owners && o->is_substitute && (o->error || cache_control_is_page(o->type)) && header_lasts(owners);
 	at = put_vary(at, o);
 	if (o->cache_control.at && (!owners || overruled))
 		at = field_line_put(at, SLICE("Cache-Control"), o->cache_control);
@@ -373,17 +373,17 @@ static void derive_etag(struct representation *f, struct slice etag, const char 
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
-/* Returns a representation with the fields of the origin, except those of the coding. digest: a hash for the
+/* Returns a representation with the fields of the origin, except those of the coding. content_hash: a hash for the
  * entity-tag, or NULL to derive that, too. Returns NULL without memory. */
 static struct representation *derive(const struct representation *origin, enum coding coding, uint64_t size,
-									 const unsigned char *digest) {
+									 const unsigned char *content_hash) {
 	struct representation *f = representation_new();
 	if (!f) return NULL;
 	f->version = origin->version;
 	f->size = size;
 	f->coding = coding;
 	f->gzipped = origin->coding == CODING_GZIP && coding == CODING_IDENTITY;
-	if (digest) write_etag(f, digest);
+	if (content_hash) write_etag(f, content_hash);
 	else derive_etag(f, origin->validators.etag, coding == origin->coding ? "" : f->gzipped ? "-un" : "-gz");
 	if (write_fields(f, NULL, origin) == 0) return f;
 	representation_release(f);
@@ -427,6 +427,6 @@ struct representation *representation_gunzipped(struct representation *gzip, uin
 	return borrow(derive(gzip, CODING_IDENTITY, size, NULL), gzip);
 }
 
-struct representation *representation_tagged(struct representation *file, const unsigned char *digest) {
-	return borrow(derive(file, file->coding, file->size, digest), file);
+struct representation *representation_tagged(struct representation *file, const unsigned char *content_hash) {
+	return borrow(derive(file, file->coding, file->size, content_hash), file);
 }

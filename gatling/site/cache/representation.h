@@ -7,7 +7,7 @@
 
 #include "gatling/base/file_version.h"
 #include "gatling/base/gzip.h"
-#include "gatling/files/digest.h"
+#include "gatling/files/content_hash.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/rules/header_rules.h"
@@ -25,7 +25,7 @@ enum {
 /* Limit of the bytes of all field lines that the server itself writes for a representation, without the media type. */
 enum { REPRESENTATION_FIELDS_MAX = 640 };
 
-/* Makes browsers believe Content-Type (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
+/* Makes browsers believe Content-Type (https://prefetch.spec.whatwg.org/#x-content-type-options-header). */
 #define NOSNIFF_LINE "X-Content-Type-Options: nosniff\r\n"
 
 /* One version of a file in one coding. It does not change once its fields are written, except for block, which only the
@@ -52,7 +52,7 @@ struct representation {
 	size_t *account;               /* a sum that includes its memory; NULL: none */
 	unsigned *open;                /* a count that includes its descriptor; NULL: it has none */
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
-	char etag[2 * DIGEST_LENGTH + sizeof "\"-18446744073709551615-un\""];
+	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-un\""];
 	struct slice block; /* see representation_block(); absent until that is called */
 	size_t text_size;   /* bytes allocated for fields, and for the block behind them */
 };
@@ -68,7 +68,7 @@ struct field_options {
 	struct slice cache_control;       /* absent: none */
 	const struct header_set *headers; /* of the owner, see struct header_item; NULL: none */
 	/* As in struct lookup. Then the owner's Cache-Control, if it is long, does not apply to an error or a page. */
-	bool stands_in, error;
+	bool is_substitute, error;
 };
 
 /* Add and release a reference. representation_release() is an iob_release. */
@@ -84,7 +84,7 @@ enum load {
 };
 
 /* Loads the file of fd, which is taken over. Returns 0 and sets *file, which has no fields yet, or returns an errno.
- * EACCES: it is not regular, not world-readable, or holds a private key, or may (unserved.h). *open counts the file as
+ * EACCES: it is not regular, not world-readable, or holds a private key, or may (key_file.h). *open counts the file as
  * long as it keeps a descriptor. */
 int representation_load(int fd, struct slice path, enum load how, unsigned *open, struct representation **file);
 
@@ -107,9 +107,9 @@ struct representation *representation_gzipped(struct representation *identity, c
 											  size_t *account);
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size);
 
-/* Returns a representation of the same file with an entity-tag made from its hash (digest.h), or NULL without
+/* Returns a representation of the same file with an entity-tag made from its hash (content_hash.h), or NULL without
  * memory. */
-struct representation *representation_tagged(struct representation *file, const unsigned char *digest);
+struct representation *representation_tagged(struct representation *file, const unsigned char *content_hash);
 
 /* Returns the stored bytes, for gzip.h. */
 struct gzip_bytes representation_stored(const struct representation *representation);

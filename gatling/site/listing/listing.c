@@ -11,7 +11,7 @@
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/platform.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/key_file.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/path.h"
 #include "gatling/site/listing/listing_writer.h"
@@ -108,7 +108,7 @@ static int inspect(const struct docroot *docroot, int directory, const char *pat
 	if (elsewhere) return 0;
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) return ENOENT;
 	if (st.st_mode & S_IROTH) return 0;
-	summary->unreadable += !unserved_is_key(slice_of(name));
+	summary->unreadable += !key_file_named(slice_of(name));
 	return EACCES;
 }
 

@@ -1,85 +1,14 @@
-/* unserved.c - see unserved.h. */
-#include "gatling/files/unserved.h"
+/* report.c - see report.h. */
+#include "gatling/files/report.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
-#include "gatling/http/coding.h"
-
-/* --- keys --- */
-
-/* Takes a suffix, in either case, off the end of a name. Returns whether it had one. */
-static bool take_suffix(struct slice *name, const struct slice *suffix, size_t count) {
-	for (size_t i = 0; i < count; i++) {
-		if (!suffix[i].length || !slice_ends_nocase(*name, suffix[i])) continue;
-		name->length -= suffix[i].length;
-		return true;
-	}
-	return false;
-}
-
-/* Takes the suffixes of copies off the end of a name. Returns whether one is that of a compressed copy. */
-static bool take_copies(struct slice *name) {
-	static const struct slice old[] = {SLICE("~"), SLICE(".bak"), SLICE(".old"), SLICE(".orig"), SLICE(".save")};
-	bool compressed = false;
-	while (true) {
-		if (take_suffix(name, coding_suffix, CODINGS)) compressed = true;
-		else if (!take_suffix(name, old, sizeof old / sizeof *old)) return compressed;
-	}
-}
-
-bool unserved_is_key(struct slice path) {
-	if (!path.length || !strchr("degkmrtyz~", text_lower(path.at[path.length - 1]))) return false; /* most names */
-	(void)take_copies(&path);
-	return slice_ends_nocase(path, SLICE(".pem")) || slice_ends_nocase(path, SLICE(".key"));
-}
-
-bool unserved_is_opaque(struct slice path, uint64_t size) {
-	return unserved_is_key(path) && (size > UNSERVED_KEY_FILE_MAX || take_copies(&path));
-}
-
-bool unserved_has_key(struct slice text) {
-	static const char mark[] = "PRIVATE KEY";
-	return memmem(text.at, text.length, mark, sizeof mark - 1);
-}
-
-/* The files of TLS, sorted. There are few, and workers look for one only when they load a file. */
-static pthread_mutex_t tls_mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t *tls_inode; /* guarded by the mutex */
-static size_t tls_inodes;
-static atomic_bool any_tls_file;
-
-static int compare(const void *a, const void *b) {
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
-void unserved_set_tls_files(uint64_t *inode, size_t count) {
-	if (count) qsort(inode, count, sizeof *inode, compare);
-	pthread_mutex_lock(&tls_mutex);
-	uint64_t *last = tls_inode;
-	tls_inode = inode;
-	tls_inodes = count;
-	atomic_store(&any_tls_file, count > 0);
-	pthread_mutex_unlock(&tls_mutex);
-	free(last);
-}
-
-bool unserved_is_tls_file(const struct file_version *version) {
-	if (!atomic_load(&any_tls_file)) return false;
-	const uint64_t inode = file_version_hash_inode(version->device, version->inode);
-	pthread_mutex_lock(&tls_mutex);
-	const bool is = tls_inodes && bsearch(&inode, tls_inode, tls_inodes, sizeof inode, compare);
-	pthread_mutex_unlock(&tls_mutex);
-	return is;
-}
-
-/* --- reports --- */
+#include "gatling/files/key_file.h"
 
 /* Reports the directory on the path that the server may not enter: the last one that stat(2) can see. Returns whether
  * the report is new. */
@@ -112,22 +41,22 @@ static void count(atomic_uint *reports, const char *kind) {
 		notice(0, "further files that are %s are not reported: gatling --check lists all", kind);
 }
 
-void unserved_report(const struct docroot *docroot, const char *path) {
+void report_unserved(const struct docroot *docroot, const char *path) {
 	static atomic_uint reports;
 	struct stat st;
 	bool new = false;
 	if (!may_report(&reports)) return;
 	const bool exists = docroot_stat(docroot, path, &st) == 0, readable = exists && st.st_mode & S_IROTH;
 	const struct file_version version = exists ? file_version_of(&st) : (struct file_version){0};
-	if (readable && S_ISREG(st.st_mode) && unserved_is_opaque(slice_of(path), (uint64_t)st.st_size)) {
+	if (readable && S_ISREG(st.st_mode) && key_file_is_opaque(slice_of(path), (uint64_t)st.st_size)) {
 		new =
 			notice(st.st_mode,
 				   "%s: not served, since it cannot be searched for a private key (more than %d bytes, or compressed): "
 				   "if there is none in it, rename it",
-				   path, UNSERVED_KEY_FILE_MAX);
-	} else if (readable && S_ISREG(st.st_mode) && unserved_is_tls_file(&version)) {
+				   path, KEY_FILE_MAX);
+	} else if (readable && S_ISREG(st.st_mode) && key_file_is_of_tls(&version)) {
 		new = notice(st.st_mode, "%s: a key or certificate of HTTPS, so it is not served: chmod o-r", path);
-	} else if (unserved_is_key(slice_of(path))) {
+	} else if (key_file_named(slice_of(path))) {
 		return;
 	} else if (!exists) {
 		if (errno == EACCES) new = report_directory(docroot, path);
@@ -152,7 +81,7 @@ static bool leads_out(const char *path, const char *target) {
 	return depth < 0;
 }
 
-bool unserved_report_link(const struct docroot *docroot, const char *path) {
+bool report_link(const struct docroot *docroot, const char *path) {
 	static atomic_uint reports;
 	char target[PATH_MAX];
 	struct stat st;
@@ -175,7 +104,7 @@ bool unserved_report_link(const struct docroot *docroot, const char *path) {
 	return true;
 }
 
-void unserved_report_outdated(const char *path, const char *original, const struct file_version *original_version) {
+void report_outdated(const char *path, const char *original, const struct file_version *original_version) {
 	static atomic_uint reports;
 	uint64_t state = (uint64_t)original_version->modified.tv_sec;
 	if (may_report(&reports) && notice(state, "%s is older than %s, and not used: make it again", path, original))

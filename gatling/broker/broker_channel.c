@@ -1,5 +1,5 @@
-/* opener_channel.c - see opener_channel.h. */
-#include "gatling/opener/opener_channel.h"
+/* broker_channel.c - see broker_channel.h. */
+#include "gatling/broker/broker_channel.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,12 +24,12 @@ static bool transfer(int fd, struct msghdr *message, bool sends) {
 	return false;
 }
 
-bool opener_send(int fd, const void *data, size_t length) {
+bool broker_send(int fd, const void *data, size_t length) {
 	struct iovec part = {.iov_base = (void *)(uintptr_t)data, .iov_len = length};
 	return transfer(fd, &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1}, true);
 }
 
-bool opener_receive(int fd, void *data, size_t length) {
+bool broker_receive(int fd, void *data, size_t length) {
 	struct iovec part = {.iov_base = data, .iov_len = length};
 	return transfer(fd, &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1}, false);
 }
@@ -47,7 +47,7 @@ static struct msghdr message_of(struct iovec *part, union rights *rights) {
 		.msg_iov = part, .msg_iovlen = 1, .msg_control = rights->room, .msg_controllen = sizeof rights->room};
 }
 
-bool opener_send_reply(int channel, const struct opener_reply *reply, int fd) {
+bool broker_send_reply(int channel, const struct broker_reply *reply, int fd) {
 	struct iovec part = {.iov_base = (void *)(uintptr_t)reply, .iov_len = sizeof *reply};
 	union rights rights;
 	struct msghdr message = message_of(&part, &rights);
@@ -56,7 +56,7 @@ bool opener_send_reply(int channel, const struct opener_reply *reply, int fd) {
 	return transfer(channel, &message, true);
 }
 
-bool opener_receive_reply(int channel, struct opener_reply *reply, int *fd) {
+bool broker_receive_reply(int channel, struct broker_reply *reply, int *fd) {
 	struct iovec part = {.iov_base = reply, .iov_len = sizeof *reply};
 	union rights rights;
 	struct msghdr message = message_of(&part, &rights);

@@ -1,7 +1,7 @@
-/* digest.c - see digest.h. The hashes are in a direct-mapped table: a file takes over the entry that its inode hashes
- * to. Instead of its version, the entry has a hash of that: with 64 bits and a secret seed, no collision is to be
- * expected. */
-#include "gatling/files/digest.h"
+/* content_hash.c - see content_hash.h. The hashes are in a direct-mapped table: a file takes over the entry that its
+ * inode hashes to. Instead of its version, the entry has a hash of that: with 64 bits and a secret seed, no collision
+ * is to be expected. */
+#include "gatling/files/content_hash.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -61,7 +61,7 @@ static void take(struct hash *h, const char *at, size_t length) {
 	h->one ^= mix(word(at, length < 8 ? length : 8), one, 31, two);
 }
 
-static void finish(struct hash *h, unsigned char *digest) {
+static void finish(struct hash *h, unsigned char *content_hash) {
 	h->one ^= h->length;
 	h->two ^= h->length;
 	h->one += h->two;
@@ -71,55 +71,56 @@ static void finish(struct hash *h, unsigned char *digest) {
 	h->one += h->two;
 	h->two += h->one;
 	for (int i = 0; i < 8; i++) {
-		digest[i] = (unsigned char)(h->one >> (56 - 8 * i));
-		digest[8 + i] = (unsigned char)(h->two >> (56 - 8 * i));
+		content_hash[i] = (unsigned char)(h->one >> (56 - 8 * i));
+		content_hash[8 + i] = (unsigned char)(h->two >> (56 - 8 * i));
 	}
 }
 
-void digest_memory(const char *at, size_t length, unsigned char *digest) {
+void content_hash_memory(const char *at, size_t length, unsigned char *content_hash) {
 	struct hash h = {0};
 	take(&h, at, length);
-	finish(&h, digest);
+	finish(&h, content_hash);
 }
 
 /* --- the table --- */
 
-enum { DIGEST_ROW = 128 };
+enum { CONTENT_HASH_ROW = 128 };
 
-struct digest_entry {
+struct content_hash_entry {
 	uint64_t version; /* hash of the file's version; 0: the entry is empty */
-	unsigned char digest[DIGEST_LENGTH];
+	unsigned char content_hash[CONTENT_HASH_LENGTH];
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct digest_entry *table; /* guarded by the mutex; NULL until the first use */
-static uint64_t seed;              /* guarded by the mutex, too */
+static struct content_hash_entry *table; /* guarded by the mutex; NULL until the first use */
+static uint64_t seed;                    /* guarded by the mutex, too */
 
 /* Returns the entry for a file. Files of one directory often have consecutive inodes, whose entries are on one or two
  * pages of memory. */
-static struct digest_entry *entry_for(const struct file_version *version) {
-	const uint64_t row = file_version_hash_inode(version->device, version->inode / DIGEST_ROW);
-	return &table[row % (DIGESTS_KEPT / DIGEST_ROW) * DIGEST_ROW + version->inode % DIGEST_ROW];
+static struct content_hash_entry *entry_for(const struct file_version *version) {
+	const uint64_t row = file_version_hash_inode(version->device, version->inode / CONTENT_HASH_ROW);
+	return &table[row % (CONTENT_HASHES_KEPT / CONTENT_HASH_ROW) * CONTENT_HASH_ROW +
+				  version->inode % CONTENT_HASH_ROW];
 }
 
 static uint64_t key_of(const struct file_version *version) { return file_version_hash(seed, version) | 1; }
 
-bool digest_find(const struct file_version *version, unsigned char *digest) {
+bool content_hash_find(const struct file_version *version, unsigned char *content_hash) {
 	pthread_mutex_lock(&mutex);
-	const struct digest_entry *e = table ? entry_for(version) : NULL;
+	const struct content_hash_entry *e = table ? entry_for(version) : NULL;
 	bool found = e && version->mode && e->version == key_of(version);
-	if (found) memcpy(digest, e->digest, DIGEST_LENGTH);
+	if (found) memcpy(content_hash, e->content_hash, CONTENT_HASH_LENGTH);
 	pthread_mutex_unlock(&mutex);
 	return found;
 }
 
-void digest_keep(const struct file_version *version, const unsigned char *digest) {
+void content_hash_keep(const struct file_version *version, const unsigned char *content_hash) {
 	pthread_mutex_lock(&mutex);
-	if (!table && getentropy(&seed, sizeof seed) == 0) table = calloc(DIGESTS_KEPT, sizeof *table);
+	if (!table && getentropy(&seed, sizeof seed) == 0) table = calloc(CONTENT_HASHES_KEPT, sizeof *table);
 	if (table) {
-		struct digest_entry *e = entry_for(version);
+		struct content_hash_entry *e = entry_for(version);
 		e->version = key_of(version);
-		memcpy(e->digest, digest, DIGEST_LENGTH);
+		memcpy(e->content_hash, content_hash, CONTENT_HASH_LENGTH);
 	}
 	pthread_mutex_unlock(&mutex);
 }
@@ -145,26 +146,26 @@ static struct file_version settled_version(int file) {
 }
 
 /* Returns whether the hash of a version is known. */
-static bool is_known(const struct file_version *id, unsigned char *digest) {
-	return !file_version_recent(id, time(NULL)) && digest_find(id, digest);
+static bool is_known(const struct file_version *id, unsigned char *content_hash) {
+	return !file_version_recent(id, time(NULL)) && content_hash_find(id, content_hash);
 }
 
 /* Remembers a hash, if the file still has the version that it had before it was read. */
-static void keep(int file, const struct file_version *id, const unsigned char *digest) {
+static void keep(int file, const struct file_version *id, const unsigned char *content_hash) {
 	const struct file_version now = version_of(file);
-	if (!file_version_recent(id, time(NULL)) && file_version_same(id, &now)) digest_keep(id, digest);
+	if (!file_version_recent(id, time(NULL)) && file_version_same(id, &now)) content_hash_keep(id, content_hash);
 }
 
 /* Hashes a file from *at to end. patient: gives way to what clients wait for. *at is how far it came. Returns 0 or an
  * errno. */
 static int hash_part(int file, uint64_t *at, uint64_t end, struct hash *hash, bool patient, const atomic_bool *stop) {
-	char *piece = malloc(DIGEST_PIECE);
+	char *piece = malloc(CONTENT_HASH_PIECE);
 	int error = piece ? 0 : ENOMEM;
 	for (size_t length; *at < end && !error; *at += error ? 0 : length) {
-		length = end - *at < DIGEST_PIECE ? (size_t)(end - *at) : DIGEST_PIECE;
+		length = end - *at < CONTENT_HASH_PIECE ? (size_t)(end - *at) : CONTENT_HASH_PIECE;
 		if (patient) patient = io_reads_stand_back(stop);
 		if (atomic_load(stop)) error = ECANCELED;
-		if (!error && *at + length < end) io_start_reading(file, (off_t)(*at + length), DIGEST_PIECE);
+		if (!error && *at + length < end) io_start_reading(file, (off_t)(*at + length), CONTENT_HASH_PIECE);
 		if (!error) error = file_read_at(file, piece, length, (off_t)*at);
 		if (!error) take(hash, piece, length);
 	}
@@ -172,22 +173,22 @@ static int hash_part(int file, uint64_t *at, uint64_t end, struct hash *hash, bo
 	return error;
 }
 
-int digest_compute(int file, uint64_t size, const atomic_bool *stop, unsigned char *digest) {
+int content_hash_compute(int file, uint64_t size, const atomic_bool *stop, unsigned char *content_hash) {
 	const struct file_version id = settled_version(file);
 	struct hash hash = {0};
 	uint64_t at = 0;
-	if (is_known(&id, digest)) return 0;
+	if (is_known(&id, content_hash)) return 0;
 	int error = hash_part(file, &at, size, &hash, false, stop);
 	if (error) return error;
-	finish(&hash, digest);
-	keep(file, &id, digest);
+	finish(&hash, content_hash);
+	keep(file, &id, content_hash);
 	return 0;
 }
 
 /* --- large files, in slices --- */
 
-struct digest_state {
-	LIST_ENTRY(digest_state) link;
+struct content_hash_state {
+	LIST_ENTRY(content_hash_state) link;
 	unsigned references;
 	bool shared;
 	struct file_version version;
@@ -196,7 +197,7 @@ struct digest_state {
 };
 
 /* Guarded by the mutex, as are the counts of references. Whoever has the turn may use a state otherwise. */
-static LIST_HEAD(, digest_state) states = LIST_HEAD_INITIALIZER(states);
+static LIST_HEAD(, content_hash_state) states = LIST_HEAD_INITIALIZER(states);
 
 /* Threads take turns in the order in which they came. */
 static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER;
@@ -218,9 +219,9 @@ static void end_turn(void) {
 
 /* Returns a reference to the state for a version, or NULL without memory. One of a file that may change without a
  * change of its times is not shared. */
-static struct digest_state *join(const struct file_version *id, uint64_t size) {
+static struct content_hash_state *join(const struct file_version *id, uint64_t size) {
 	const bool shared = id->mode && !file_version_recent(id, time(NULL));
-	struct digest_state *s;
+	struct content_hash_state *s;
 	pthread_mutex_lock(&mutex);
 	LIST_FOREACH(s, &states, link)
 	if (shared && s->shared && s->size == size && file_version_same(&s->version, id)) break;
@@ -235,7 +236,7 @@ static struct digest_state *join(const struct file_version *id, uint64_t size) {
 	return s;
 }
 
-void digest_leave(struct digest_state *s) {
+void content_hash_leave(struct content_hash_state *s) {
 	if (!s) return;
 	pthread_mutex_lock(&mutex);
 	const bool last = !--s->references;
@@ -244,28 +245,29 @@ void digest_leave(struct digest_state *s) {
 	if (last) free(s);
 }
 
-/* Hashes the next slice. Returns as digest_slice(). */
-static int advance(struct digest_state *s, int file, const atomic_bool *stop, unsigned char *digest) {
+/* Hashes the next slice. Returns as content_hash_slice(). */
+static int advance(struct content_hash_state *s, int file, const atomic_bool *stop, unsigned char *content_hash) {
 	const struct file_version now = version_of(file);
 	if (!file_version_same(&s->version, &now)) return ESTALE;
-	if (is_known(&s->version, digest)) return 0;
-	const uint64_t end = s->size - s->at > DIGEST_SLICE ? s->at + DIGEST_SLICE : s->size;
+	if (is_known(&s->version, content_hash)) return 0;
+	const uint64_t end = s->size - s->at > CONTENT_HASH_SLICE ? s->at + CONTENT_HASH_SLICE : s->size;
 	int error = hash_part(file, &s->at, end, &s->hash, true, stop);
 	if (error || s->at < s->size) return error ? error : EINPROGRESS;
 	struct hash hash = s->hash; /* others finish theirs */
-	finish(&hash, digest);
-	keep(file, &s->version, digest);
+	finish(&hash, content_hash);
+	keep(file, &s->version, content_hash);
 	return 0;
 }
 
-int digest_slice(struct digest_state **state, int file, uint64_t size, const atomic_bool *stop, unsigned char *digest) {
+int content_hash_slice(struct content_hash_state **state, int file, uint64_t size, const atomic_bool *stop,
+					   unsigned char *content_hash) {
 	if (!*state) {
 		const struct file_version id = settled_version(file);
-		if (is_known(&id, digest)) return 0;
+		if (is_known(&id, content_hash)) return 0;
 		if (!(*state = join(&id, size))) return ENOMEM;
 	}
 	take_turn();
-	const int error = advance(*state, file, stop, digest);
+	const int error = advance(*state, file, stop, content_hash);
 	end_turn();
 	return error;
 }

@@ -1,4 +1,4 @@
-/* test_opener.c - the opener process opens what was named before it started, and nothing else. */
+/* test_broker.c - the broker process opens what was named before it started, and nothing else. */
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gatling/opener/opener.h"
+#include "gatling/broker/broker.h"
 
 static char directory[] = "/tmp/gatling-test-XXXXXX";
-static struct opener *opener;
+static struct broker *broker;
 static int file, pems, pairs, log_place;
 static bool hurry; /* waits for answers end within a second */
 
@@ -53,37 +53,37 @@ static int set_up(void **state) {
 	for (size_t i = 0; i < COUNT(names); i++) make(names[i], names[i]);
 	snprintf(path, sizeof path, "%s/away.pem", directory);
 	if (symlink("/etc/hostname", path) == -1) return -1;
-	opener = opener_new();
+	broker = broker_new();
 	snprintf(cert, sizeof cert, "%s/cert", directory);
 	snprintf(log, sizeof log, "%s/log", directory);
-	file = opener_add(opener, cert, OPENER_FILE, &name);
+	file = broker_add(broker, cert, BROKER_FILE, &name);
 	if (strcmp(name, "cert") != 0) return -1;
-	pems = opener_add(opener, directory, OPENER_PEMS, &name);
-	pairs = opener_add(opener, directory, OPENER_PAIRS, &name);
-	log_place = opener_add(opener, log, OPENER_LOG, &name);
-	return opener_start(opener, true, NULL);
+	pems = broker_add(broker, directory, BROKER_PEMS, &name);
+	pairs = broker_add(broker, directory, BROKER_PAIRS, &name);
+	log_place = broker_add(broker, log, BROKER_LOG, &name);
+	return broker_start(broker, true, NULL);
 }
 
 static int tear_down(void **state) {
 	char command[256];
 	(void)state;
-	opener_free(opener);
+	broker_free(broker);
 	snprintf(command, sizeof command, "rm -rf %s", directory);
 	return system(command);
 }
 
 static int error_of(int place, const char *name) {
 	struct stat st;
-	int fd = opener_open(opener, place, name), error = fd == -1 ? errno : 0;
+	int fd = broker_open(broker, place, name), error = fd == -1 ? errno : 0;
 	if (fd != -1) close(fd);
-	if (error == EPERM) assert_true(opener_stat(opener, place, name, &st) == -1 && errno == EPERM);
+	if (error == EPERM) assert_true(broker_stat(broker, place, name, &st) == -1 && errno == EPERM);
 	return error;
 }
 
 static void what_was_named_is_opened(void **state) {
 	char text[64] = "";
 	(void)state;
-	int fd = opener_open(opener, file, "cert");
+	int fd = broker_open(broker, file, "cert");
 	assert_true(read(fd, text, sizeof text) == 4 && memcmp(text, "cert", 4) == 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
@@ -92,7 +92,7 @@ static void what_was_named_is_opened(void **state) {
 	assert_int_equal(error_of(pairs, "site/fullchain.pem"), 0);
 	assert_int_equal(error_of(pairs, "site/privkey.pem"), 0);
 	assert_int_equal(error_of(pairs, "none/privkey.pem"), ENOENT);
-	fd = opener_open(opener, log_place, "log");
+	fd = broker_open(broker, log_place, "log");
 	assert_true(write(fd, "x", 1) == 1 && fcntl(fd, F_GETFL) & O_APPEND);
 	close(fd);
 }
@@ -125,14 +125,14 @@ static void nothing_else_is(void **state) {
 	int outside = 17;
 	assert_int_equal(error_of(outside, "cert"), EPERM);
 	size_t length;
-	assert_true(!opener_list(opener, file, &length) && errno == EPERM);
-	assert_true(!opener_list(opener, log_place, &length) && errno == EPERM);
+	assert_true(!broker_list(broker, file, &length) && errno == EPERM);
+	assert_true(!broker_list(broker, log_place, &length) && errno == EPERM);
 }
 
 static bool lists(int place, const char *name) {
 	size_t length;
 	bool found = false;
-	char *names = opener_list(opener, place, &length);
+	char *names = broker_list(broker, place, &length);
 	assert_non_null(names);
 	for (const char *at = names; at < names + length; at += strlen(at) + 1) found |= strcmp(at, name) == 0;
 	free(names);
@@ -150,16 +150,16 @@ static void a_directory_is_listed_as_far_as_it_may_be_opened(void **state) {
 static void stat_says_what_it_says(void **state) {
 	struct stat st = {0};
 	(void)state;
-	assert_int_equal(opener_stat(opener, pems, "a.pem", &st), 0);
+	assert_int_equal(broker_stat(broker, pems, "a.pem", &st), 0);
 	assert_true(S_ISREG(st.st_mode) && st.st_size == 5);
-	assert_int_equal(opener_stat(opener, pems, ".", &st), 0);
+	assert_int_equal(broker_stat(broker, pems, ".", &st), 0);
 	assert_true(S_ISDIR(st.st_mode));
-	assert_true(opener_open(opener, pems, ".") == -1 && errno == EPERM);
-	assert_true(opener_stat(opener, file, ".", &st) == -1 && errno == EPERM);
-	assert_true(opener_stat(opener, pems, "none.pem", &st) == -1 && errno == ENOENT);
+	assert_true(broker_open(broker, pems, ".") == -1 && errno == EPERM);
+	assert_true(broker_stat(broker, file, ".", &st) == -1 && errno == EPERM);
+	assert_true(broker_stat(broker, pems, "none.pem", &st) == -1 && errno == ENOENT);
 }
 
-static pid_t process_of_opener(void) {
+static pid_t process_of_broker(void) {
 	int pid = 0;
 	FILE *in = fopen("/proc/thread-self/children", "r");
 	assert_true(in && fscanf(in, "%d", &pid) == 1);
@@ -170,17 +170,17 @@ static pid_t process_of_opener(void) {
 static void a_disk_that_hangs_is_not_waited_for(void **state) {
 	struct stat st;
 	(void)state;
-	const pid_t process = process_of_opener();
+	const pid_t process = process_of_broker();
 	assert_int_equal(kill(process, SIGSTOP), 0);
 	hurry = true;
 	assert_int_equal(error_of(file, "cert"), ETIMEDOUT);
 	assert_int_equal(error_of(pems, "a.pem"), ETIMEDOUT);
-	assert_true(opener_is_late(opener));
+	assert_true(broker_is_late(broker));
 	hurry = false;
 	assert_int_equal(kill(process, SIGCONT), 0);
 	const time_t started = time(NULL);
-	while (opener_is_late(opener) && time(NULL) - started < 10) continue;
-	assert_int_equal(opener_stat(opener, pems, "a.pem", &st), 0); /* its own answer, not that to the first request */
+	while (broker_is_late(broker) && time(NULL) - started < 10) continue;
+	assert_int_equal(broker_stat(broker, pems, "a.pem", &st), 0); /* its own answer, not that to the first request */
 	assert_int_equal(st.st_size, 5);
 }
 
@@ -193,10 +193,10 @@ static int listen_at(const char *name) {
 	return fd;
 }
 
-static int error_of_connecting(struct opener *o, const char *name) {
+static int error_of_connecting(struct broker *o, const char *name) {
 	char path[256];
 	snprintf(path, sizeof path, "%s/%s", directory, name);
-	int fd = opener_connect(o, path), error = fd == -1 ? errno : 0;
+	int fd = broker_connect(o, path), error = fd == -1 ? errno : 0;
 	if (fd != -1) close(fd);
 	return error;
 }
@@ -210,15 +210,15 @@ static void sockets_are_connected_to_where_that_was_named(void **state) {
 	snprintf(path, sizeof path, "%s/other", directory);
 	assert_int_equal(mkdir(path, 0755), 0);
 	for (size_t i = 0; i < COUNT(names); i++) listener[i] = listen_at(names[i]);
-	struct opener *o = opener_new();
-	assert_int_equal(opener_add(o, path, OPENER_SOCKETS, &name), 0);
+	struct broker *o = broker_new();
+	assert_int_equal(broker_add(o, path, BROKER_SOCKETS, &name), 0);
 	snprintf(path, sizeof path, "%s/app.sock", directory);
-	assert_int_equal(opener_add(o, path, OPENER_SOCKET, &name), 1);
+	assert_int_equal(broker_add(o, path, BROKER_SOCKET, &name), 1);
 	assert_string_equal(name, "app.sock");
 	snprintf(own, sizeof own, "%s/other/own.sock", directory);
-	assert_int_equal(opener_refuse(o, own), 0);
-	assert_true(opener_refuse(o, "/none/own.sock") == -1 && errno == ENOENT);
-	assert_int_equal(opener_start(o, true, NULL), 0);
+	assert_int_equal(broker_refuse(o, own), 0);
+	assert_true(broker_refuse(o, "/none/own.sock") == -1 && errno == ENOENT);
+	assert_int_equal(broker_start(o, true, NULL), 0);
 
 	assert_int_equal(error_of_connecting(o, "app.sock"), 0);
 	assert_int_equal(error_of_connecting(o, "app.sock2"), EPERM);
@@ -237,28 +237,28 @@ static void sockets_are_connected_to_where_that_was_named(void **state) {
 	for (int place = 0; place < 2; place++) {
 		struct stat st;
 		size_t length;
-		assert_true(opener_open(o, place, "app.sock") == -1 && errno == EPERM);
-		assert_true(opener_stat(o, place, ".", &st) == -1 && errno == EPERM);
-		assert_true(!opener_list(o, place, &length) && errno == EPERM);
+		assert_true(broker_open(o, place, "app.sock") == -1 && errno == EPERM);
+		assert_true(broker_stat(o, place, ".", &st) == -1 && errno == EPERM);
+		assert_true(!broker_list(o, place, &length) && errno == EPERM);
 	}
-	opener_free(o);
+	broker_free(o);
 	for (size_t i = 0; i < COUNT(names); i++) close(listener[i]);
 }
 
-static struct opener *another(void) {
+static struct broker *another(void) {
 	const char *name;
-	struct opener *o = opener_new();
-	assert_true(opener_add(o, directory, OPENER_PEMS, &name) == 0 && opener_start(o, true, NULL) == 0);
+	struct broker *o = broker_new();
+	assert_true(broker_add(o, directory, BROKER_PEMS, &name) == 0 && broker_start(o, true, NULL) == 0);
 	return o;
 }
 
 static void one_ends_though_others_were_started_later(void **state) {
 	(void)state;
-	struct opener *first = another(), *second = another();
+	struct broker *first = another(), *second = another();
 	alarm(60);
-	opener_free(first); /* waits for that */
+	broker_free(first); /* waits for that */
 	alarm(0);
-	opener_free(second);
+	broker_free(second);
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-/* opener.c - see opener.h: the places, and the side of the server. */
-#include "gatling/opener/opener.h"
+/* broker.c - see broker.h: the places, and the side of the server. */
+#include "gatling/broker/broker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/opener/opener_channel.h"
+#include "gatling/broker/broker_channel.h"
 
-struct opener *opener_new(void) {
-	struct opener *o = calloc(1, sizeof *o);
+struct broker *broker_new(void) {
+	struct broker *o = calloc(1, sizeof *o);
 	if (!o) return NULL;
 	o->channel = -1;
 	pthread_mutex_init(&o->mutex, NULL);
@@ -32,44 +32,44 @@ static char *absolute(const char *path, size_t length) {
 	return NULL;
 }
 
-int opener_add(struct opener *o, const char *path, enum opener_rule rule, const char **name) {
+int broker_add(struct broker *o, const char *path, enum broker_rule rule, const char **name) {
 	const char *slash = strrchr(path, '/');
-	const bool directory = opener_of_directory(rule) || rule == OPENER_SOCKETS;
+	const bool directory = broker_of_directory(rule) || rule == BROKER_SOCKETS;
 	*name = directory ? path + strlen(path) : slash ? slash + 1 : path;
 	errno = ENOMEM;
-	if (o->places == OPENER_PLACES) return -1;
-	struct opener_place p = {.rule = rule, .directory = -1, .name = *name};
+	if (o->places == BROKER_PLACES) return -1;
+	struct broker_place p = {.rule = rule, .directory = -1, .name = *name};
 	p.path = absolute(path, (size_t)(*name - path));
 	if (!p.path) return -1;
-	int fd = opener_open_directory(&p);
-	if (fd == -1 && !opener_of_sockets(rule)) {
+	int fd = broker_open_directory(&p);
+	if (fd == -1 && !broker_of_sockets(rule)) {
 		free(p.path);
 		return -1;
 	}
-	if (rule == OPENER_PEMS || rule == OPENER_LOG) p.directory = fd;
+	if (rule == BROKER_PEMS || rule == BROKER_LOG) p.directory = fd;
 	else if (fd != -1) close(fd);
 	o->place[o->places] = p;
 	return o->places++;
 }
 
-static void close_places(struct opener *o) {
+static void close_places(struct broker *o) {
 	for (int i = 0; i < o->places; i++) {
 		if (o->place[i].directory != -1) close(o->place[i].directory);
 		o->place[i].directory = -1;
 	}
 }
 
-int opener_refuse(struct opener *o, const char *path) {
+int broker_refuse(struct broker *o, const char *path) {
 	struct stat st;
 	if (stat(path, &st) == -1) return -1;
-	struct opener_refused *more = realloc(o->refused, (o->refusals + 1) * sizeof *more);
+	struct broker_refused *more = realloc(o->refused, (o->refusals + 1) * sizeof *more);
 	if (!more) return -1;
 	o->refused = more;
-	o->refused[o->refusals++] = (struct opener_refused){.device = st.st_dev, .inode = st.st_ino};
+	o->refused[o->refusals++] = (struct broker_refused){.device = st.st_dev, .inode = st.st_ino};
 	return 0;
 }
 
-int opener_start(struct opener *o, bool sandbox, const struct account *user) {
+int broker_start(struct broker *o, bool sandbox, const struct account *user) {
 	int end[2];
 	if (!o->places) return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, end) == -1) return -1;
@@ -81,14 +81,14 @@ int opener_start(struct opener *o, bool sandbox, const struct account *user) {
 	}
 	o->channel = end[o->process == 0];
 	close(end[o->process != 0]);
-	if (o->process == 0) opener_serve(o, sandbox, user);
+	if (o->process == 0) broker_serve(o, sandbox, user);
 	close_places(o);
 	return 0;
 }
 
 /* A reply, with the descriptor or the names that came with it. */
-struct opener_answer {
-	struct opener_reply reply;
+struct broker_answer {
+	struct broker_reply reply;
 	int fd;      /* -1: none */
 	char *names; /* NULL: none */
 };
@@ -98,33 +98,33 @@ static bool drop(int channel, size_t length) {
 	char piece[4096];
 	for (size_t n; length; length -= n) {
 		n = length < sizeof piece ? length : sizeof piece;
-		if (!opener_receive(channel, piece, n)) return false;
+		if (!broker_receive(channel, piece, n)) return false;
 	}
 	return true;
 }
 
 /* Receives an answer; a->names is to be freed with free(). Returns false if a call has failed. */
-static bool receive(struct opener *o, struct opener_answer *a) {
-	*a = (struct opener_answer){.fd = -1};
-	if (!opener_receive_reply(o->channel, &a->reply, &a->fd)) return false;
+static bool receive(struct broker *o, struct broker_answer *a) {
+	*a = (struct broker_answer){.fd = -1};
+	if (!broker_receive_reply(o->channel, &a->reply, &a->fd)) return false;
 	if (!a->reply.length) return true;
-	if (a->reply.length > OPENER_LIST) return false;
+	if (a->reply.length > BROKER_LIST) return false;
 	a->names = malloc(a->reply.length);
-	if (a->names) return opener_receive(o->channel, a->names, a->reply.length);
+	if (a->names) return broker_receive(o->channel, a->names, a->reply.length);
 	a->reply.error = ENOMEM;
 	return drop(o->channel, a->reply.length);
 }
 
 /* Waits up to wait_ms. Returns whether an answer has come or the process has ended, which ends the wait. No signal
  * does. */
-static bool has_answered(const struct opener *o, int wait_ms) {
+static bool has_answered(const struct broker *o, int wait_ms) {
 	struct pollfd p = {.fd = o->channel, .events = POLLIN};
 	return poll(&p, 1, wait_ms) != 0;
 }
 
 /* Drops the late answer, if it has come. Returns false if a call has failed. */
-static bool catch_up(struct opener *o) {
-	struct opener_answer a;
+static bool catch_up(struct broker *o) {
+	struct broker_answer a;
 	if (!o->late || !has_answered(o, 0)) return true;
 	o->late = false;
 	if (!receive(o, &a)) return false;
@@ -135,35 +135,35 @@ static bool catch_up(struct opener *o) {
 
 /* Sends a request and receives its answer. If that does not come in time, its error is ETIMEDOUT. Returns false if a
  * call has failed. */
-static bool exchange(struct opener *o, const struct opener_request *q, struct opener_answer *a) {
+static bool exchange(struct broker *o, const struct broker_request *q, struct broker_answer *a) {
 	if (!catch_up(o)) return false;
 	bool sent = !o->late;
-	if (sent && !opener_send(o->channel, q, sizeof *q)) return false;
-	if (sent && has_answered(o, OPENER_WAIT_MS)) return receive(o, a);
+	if (sent && !broker_send(o->channel, q, sizeof *q)) return false;
+	if (sent && has_answered(o, BROKER_WAIT_MS)) return receive(o, a);
 	a->reply.error = ETIMEDOUT;
 	o->late = true;
 	if (sent)
-		notice_line(LEVEL_ERROR, "a process gatling-opener waits for \"%s\" for more than %d s: is that disk there?",
-					q->name, OPENER_WAIT_MS / 1000);
+		notice_line(LEVEL_ERROR, "a process gatling-broker waits for \"%s\" for more than %d s: is that disk there?",
+					q->name, BROKER_WAIT_MS / 1000);
 	return true;
 }
 
 /* Ends the process after a call failed, since the rest of a reply would be taken for the next one. Reports that
  * once. */
-static void end(struct opener *o) {
+static void end(struct broker *o) {
 	(void)shutdown(o->channel, SHUT_WR);
-	const bool connects = opener_of_sockets(o->place[0].rule);
+	const bool connects = broker_of_sockets(o->place[0].rule);
 	if (!o->ended)
-		notice_line(LEVEL_ERROR, "a process gatling-opener has ended, so %s any more: restart gatling",
+		notice_line(LEVEL_ERROR, "a process gatling-broker has ended, so %s any more: restart gatling",
 					connects ? "unix sockets are not connected to"
 							 : "changed certificates and a renamed log are not opened");
 	o->ended = true;
 }
 
 /* Makes a request. Returns 0, or -1 with errno. */
-static int request(struct opener *o, enum opener_action action, int place, const char *name, struct opener_answer *a) {
-	struct opener_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
-	*a = (struct opener_answer){.fd = -1};
+static int request(struct broker *o, enum broker_action action, int place, const char *name, struct broker_answer *a) {
+	struct broker_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
+	*a = (struct broker_answer){.fd = -1};
 	errno = ENAMETOOLONG;
 	if (strlen(name) >= sizeof q.name) return -1;
 	memcpy(q.name, name, strlen(name) + 1);
@@ -178,38 +178,38 @@ static int request(struct opener *o, enum opener_action action, int place, const
 }
 
 /* Requests the descriptor of a file or a connection. Returns it, or -1 with errno. */
-static int get(struct opener *o, enum opener_action action, int place, const char *name) {
-	struct opener_answer a;
+static int get(struct broker *o, enum broker_action action, int place, const char *name) {
+	struct broker_answer a;
 	if (request(o, action, place, name, &a) == -1) return -1;
 	if (a.fd == -1) errno = EMFILE; /* the descriptor was sent, but this process had no room for it */
 	else (void)fcntl(a.fd, F_SETFD, FD_CLOEXEC);
 	return a.fd;
 }
 
-int opener_open(struct opener *o, int place, const char *name) { return get(o, ACTION_OPEN, place, name); }
+int broker_open(struct broker *o, int place, const char *name) { return get(o, ACTION_OPEN, place, name); }
 
-int opener_connect(struct opener *o, const char *path) {
+int broker_connect(struct broker *o, const char *path) {
 	for (int i = 0; i < o->places; i++)
-		if (opener_socket_name(&o->place[i], path)) return get(o, ACTION_CONNECT, i, path);
+		if (broker_socket_name(&o->place[i], path)) return get(o, ACTION_CONNECT, i, path);
 	errno = EPERM;
 	return -1;
 }
 
-int opener_stat(struct opener *o, int place, const char *name, struct stat *st) {
-	struct opener_answer a;
+int broker_stat(struct broker *o, int place, const char *name, struct stat *st) {
+	struct broker_answer a;
 	if (request(o, ACTION_STAT, place, name, &a) == -1) return -1;
 	*st = a.reply.st;
 	return 0;
 }
 
-char *opener_list(struct opener *o, int place, size_t *length) {
-	struct opener_answer a;
+char *broker_list(struct broker *o, int place, size_t *length) {
+	struct broker_answer a;
 	if (request(o, ACTION_LIST, place, "", &a) == -1) return NULL;
 	*length = a.reply.length;
 	return a.names ? a.names : calloc(1, 1);
 }
 
-bool opener_is_late(struct opener *o) {
+bool broker_is_late(struct broker *o) {
 	pthread_mutex_lock(&o->mutex);
 	if (!catch_up(o)) end(o);
 	bool late = o->late;
@@ -217,18 +217,18 @@ bool opener_is_late(struct opener *o) {
 	return late;
 }
 
-int opener_channel(const struct opener *o) { return o->channel; }
+int broker_channel(const struct broker *o) { return o->channel; }
 
-void opener_stop(struct opener *o) {
+void broker_stop(struct broker *o) {
 	if (o->channel != -1) close(o->channel);
 	o->channel = -1;
 	if (o->process) (void)waitpid(o->process, NULL, o->late ? WNOHANG : 0);
 	o->process = 0;
 }
 
-void opener_free(struct opener *o) {
+void broker_free(struct broker *o) {
 	if (!o) return;
-	opener_stop(o);
+	broker_stop(o);
 	close_places(o);
 	for (int i = 0; i < o->places; i++) free(o->place[i].path);
 	free(o->refused);

@@ -1,4 +1,4 @@
-/* opener_process.c - see opener_channel.h: the process that opens files. */
+/* broker_process.c - see broker_channel.h: the process that opens files. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,47 +13,47 @@
 
 #include "gatling/base/file_version.h"
 #include "gatling/base/notice.h"
-#include "gatling/opener/opener.h"
-#include "gatling/opener/opener_channel.h"
+#include "gatling/broker/broker.h"
+#include "gatling/broker/broker_channel.h"
 #include "gatling/sandbox/sandbox.h"
 #include "io/io.h"
 
-const char *opener_socket_name(const struct opener_place *p, const char *path) {
-	const char *name = opener_of_sockets(p->rule) ? opener_name_in(p->path, path) : NULL;
-	return name && (p->rule == OPENER_SOCKETS || strcmp(name, p->name) == 0) ? name : NULL;
+const char *broker_socket_name(const struct broker_place *p, const char *path) {
+	const char *name = broker_of_sockets(p->rule) ? broker_name_in(p->path, path) : NULL;
+	return name && (p->rule == BROKER_SOCKETS || strcmp(name, p->name) == 0) ? name : NULL;
 }
 
-int opener_open_directory(const struct opener_place *p) {
-	return open(p->path, (opener_of_directory(p->rule) ? O_RDONLY : PLATFORM_PATH) | O_DIRECTORY | O_CLOEXEC);
+int broker_open_directory(const struct broker_place *p) {
+	return open(p->path, (broker_of_directory(p->rule) ? O_RDONLY : PLATFORM_PATH) | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* Returns whether a name in a directory may be opened (fnmatch(3)). A '*' matches neither '/' nor a leading '.'. */
-static bool name_fits(enum opener_rule rule, const char *name) {
+static bool name_fits(enum broker_rule rule, const char *name) {
 	static const char *const patterns[][2] = {
-		[OPENER_PEMS] = {"*.pem"},
-		[OPENER_PAIRS] = {"?*/fullchain.pem", "?*/privkey.pem"},
+		[BROKER_PEMS] = {"*.pem"},
+		[BROKER_PAIRS] = {"?*/fullchain.pem", "?*/privkey.pem"},
 	};
 	for (int i = 0; i < 2 && patterns[rule][i]; i++)
 		if (fnmatch(patterns[rule][i], name, FNM_PATHNAME | FNM_PERIOD) == 0) return true;
 	return false;
 }
 
-static bool name_allowed(const struct opener_place *p, const char *name) {
+static bool name_allowed(const struct broker_place *p, const char *name) {
 	switch (p->rule) {
-	case OPENER_PEMS:
-	case OPENER_PAIRS: return name_fits(p->rule, name);
-	case OPENER_LOG:
-	case OPENER_FILE: return strcmp(name, p->name) == 0;
+	case BROKER_PEMS:
+	case BROKER_PAIRS: return name_fits(p->rule, name);
+	case BROKER_LOG:
+	case BROKER_FILE: return strcmp(name, p->name) == 0;
 	default: return false;
 	}
 }
 
-static bool is_allowed(const struct opener_place *p, const struct opener_request *q) {
+static bool is_allowed(const struct broker_place *p, const struct broker_request *q) {
 	switch (q->action) {
 	case ACTION_OPEN: return name_allowed(p, q->name);
-	case ACTION_STAT: return name_allowed(p, q->name) || (opener_of_directory(p->rule) && strcmp(q->name, ".") == 0);
-	case ACTION_LIST: return opener_of_directory(p->rule);
-	case ACTION_CONNECT: return opener_socket_name(p, q->name);
+	case ACTION_STAT: return name_allowed(p, q->name) || (broker_of_directory(p->rule) && strcmp(q->name, ".") == 0);
+	case ACTION_LIST: return broker_of_directory(p->rule);
+	case ACTION_CONNECT: return broker_socket_name(p, q->name);
 	default: return false;
 	}
 }
@@ -65,15 +65,15 @@ struct resolved {
 	uid_t owner;   /* of the symlink; 0 (root, which is trusted) if the name is not a symlink */
 };
 
-/* Resolves a name in a place. In OPENER_PEMS it may be a symlink, which the kernel must not follow: users who may write
+/* Resolves a name in a place. In BROKER_PEMS it may be a symlink, which the kernel must not follow: users who may write
  * to the served directory must not choose what this process reads, since it may read more than they. So the symlink
  * must belong to root or to the owner of its target. Returns 0 or an errno. */
-static int resolve(const struct opener_place *p, const char *name, struct resolved *r) {
+static int resolve(const struct broker_place *p, const char *name, struct resolved *r) {
 	struct stat before, after;
-	r->nofollow = p->rule == OPENER_PEMS || p->rule == OPENER_LOG; /* a log must not be a symlink, either */
+	r->nofollow = p->rule == BROKER_PEMS || p->rule == BROKER_LOG; /* a log must not be a symlink, either */
 	r->owner = 0;
 	memcpy(r->path, name, strlen(name) + 1);
-	if (p->rule != OPENER_PEMS) return 0;
+	if (p->rule != BROKER_PEMS) return 0;
 	if (fstatat(p->directory, name, &before, AT_SYMLINK_NOFOLLOW) == -1) return errno;
 	if (!S_ISLNK(before.st_mode)) return 0;
 	ssize_t n = readlinkat(p->directory, name, r->path, PATH_MAX - 1);
@@ -88,7 +88,7 @@ static int resolve(const struct opener_place *p, const char *name, struct resolv
 
 /* Checks that the path of a directory still leads to the one that was opened at the start. Returns 0, ESTALE or another
  * errno. */
-static int check_place(const struct opener_place *p) {
+static int check_place(const struct broker_place *p) {
 	struct stat opened, named;
 	if (fstat(p->directory, &opened) == -1 || stat(p->path, &named) == -1) return errno;
 	return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino ? 0 : ESTALE;
@@ -96,8 +96,8 @@ static int check_place(const struct opener_place *p) {
 
 /* Fills in *st, and opens the file unless only that is requested. Does not wait for the reader of a pipe. Returns 0 or
  * an errno. */
-static int look_up(const struct opener_place *p, const struct opener_request *q, struct stat *st, int *fd) {
-	bool log = p->rule == OPENER_LOG;
+static int look_up(const struct broker_place *p, const struct broker_request *q, struct stat *st, int *fd) {
+	bool log = p->rule == BROKER_LOG;
 	struct resolved r;
 	int flags = (log ? O_WRONLY | O_APPEND | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	int error = log ? check_place(p) : 0;
@@ -106,15 +106,15 @@ static int look_up(const struct opener_place *p, const struct opener_request *q,
 	if (q->action == ACTION_STAT) {
 		if (fstatat(p->directory, r.path, st, r.nofollow ? AT_SYMLINK_NOFOLLOW : 0) == -1) return errno;
 	} else {
-		*fd = openat(p->directory, r.path, flags | (r.nofollow ? O_NOFOLLOW : 0), OPENER_LOG_MODE);
+		*fd = openat(p->directory, r.path, flags | (r.nofollow ? O_NOFOLLOW : 0), BROKER_LOG_MODE);
 		if (*fd == -1 || fstat(*fd, st) == -1) return errno;
 		if (!log && !S_ISREG(st->st_mode)) return EINVAL;
 	}
 	return r.owner == 0 || r.owner == st->st_uid ? 0 : EPERM;
 }
 
-/* Returns whether a file is one of opener_refuse(). */
-static bool is_refused(const struct opener *o, const struct stat *st) {
+/* Returns whether a file is one of broker_refuse(). */
+static bool is_refused(const struct broker *o, const struct stat *st) {
 	for (unsigned i = 0; i < o->refusals; i++)
 		if (o->refused[i].device == st->st_dev && o->refused[i].inode == st->st_ino) return true;
 	return false;
@@ -122,7 +122,7 @@ static bool is_refused(const struct opener *o, const struct stat *st) {
 
 /* Opens a socket file (O_PATH): the name itself or, if that is a symlink that may be followed, its target. So the file
  * that is checked is the one that is used. Returns 0 or an errno. */
-static int open_socket(const struct opener *o, const struct opener_place *p, const char *name, int *fd) {
+static int open_socket(const struct broker *o, const struct broker_place *p, const char *name, int *fd) {
 	char target[PATH_MAX];
 	struct stat link, st;
 	*fd = openat(p->directory, name, PLATFORM_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -144,9 +144,9 @@ static int open_socket(const struct opener *o, const struct opener_place *p, con
 
 /* Connects to a socket by the name that its descriptor has in /proc, the only one that surely stands for it. Returns 0
  * or an errno. */
-static int connect_to(const struct opener *o, const struct opener_place *p, const char *path, int *fd) {
+static int connect_to(const struct broker *o, const struct broker_place *p, const char *path, int *fd) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int socket_fd, error = open_socket(o, p, opener_socket_name(p, path), &socket_fd);
+	int socket_fd, error = open_socket(o, p, broker_socket_name(p, path), &socket_fd);
 	if (!error) {
 		snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", socket_fd);
 		*fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -158,37 +158,37 @@ static int connect_to(const struct opener *o, const struct opener_place *p, cons
 	return error;
 }
 
-static int list_pem(const struct dirent *d) { return name_fits(OPENER_PEMS, d->d_name); }
+static int list_pem(const struct dirent *d) { return name_fits(BROKER_PEMS, d->d_name); }
 static int list_visible(const struct dirent *d) { return *d->d_name != '.'; }
 
 /* Returns 0 with *names, to be freed with free(), or an errno. */
-static int list_names(const struct opener_place *p, char **names, size_t *length) {
+static int list_names(const struct broker_place *p, char **names, size_t *length) {
 	struct dirent **entry = NULL;
 	int count = fchdir(p->directory);
-	if (count == 0) count = scandir(".", &entry, p->rule == OPENER_PAIRS ? list_visible : list_pem, alphasort);
+	if (count == 0) count = scandir(".", &entry, p->rule == BROKER_PAIRS ? list_visible : list_pem, alphasort);
 	if (count == -1) return errno;
 	FILE *out = open_memstream(names, length);
 	for (int i = 0; entry && i < count; free(entry[i++]))
 		if (out) fwrite(entry[i]->d_name, 1, strlen(entry[i]->d_name) + 1, out);
 	free(entry);
 	if (!out || fclose(out) != 0) return ENOMEM;
-	return *length > OPENER_LIST ? EFBIG : 0;
+	return *length > BROKER_LIST ? EFBIG : 0;
 }
 
 /* The answer to a request. */
 struct result {
-	struct opener_reply reply;
+	struct broker_reply reply;
 	char *names; /* NULL: none */
 	int fd;      /* -1: none */
 };
 
 /* Handles a request that is allowed. Returns 0 or an errno. */
-static int act(const struct opener *o, const struct opener_place *place, const struct opener_request *q,
+static int act(const struct broker *o, const struct broker_place *place, const struct broker_request *q,
 			   struct result *r) {
-	struct opener_place p = *place;
+	struct broker_place p = *place;
 	size_t length = 0;
 	int error;
-	if (p.directory == -1 && (p.directory = opener_open_directory(place)) == -1) return errno;
+	if (p.directory == -1 && (p.directory = broker_open_directory(place)) == -1) return errno;
 	if (q->action == ACTION_LIST) error = list_names(&p, &r->names, &length);
 	else if (q->action == ACTION_CONNECT) error = connect_to(o, &p, q->name, &r->fd);
 	else error = look_up(&p, q, &r->reply.st, &r->fd);
@@ -197,32 +197,32 @@ static int act(const struct opener *o, const struct opener_place *place, const s
 	return error;
 }
 
-static bool reply_to(const struct opener *o, struct opener_request *q) {
+static bool reply_to(const struct broker *o, struct broker_request *q) {
 	struct result r = {.reply.error = EPERM, .fd = -1};
-	q->name[OPENER_NAME - 1] = '\0';
-	const struct opener_place *p = q->place < o->places ? &o->place[q->place] : NULL;
+	q->name[BROKER_NAME - 1] = '\0';
+	const struct broker_place *p = q->place < o->places ? &o->place[q->place] : NULL;
 	if (p && is_allowed(p, q)) r.reply.error = act(o, p, q, &r);
-	bool sent = opener_send_reply(o->channel, &r.reply, r.reply.error ? -1 : r.fd) &&
-				opener_send(o->channel, r.names, r.reply.length);
+	bool sent = broker_send_reply(o->channel, &r.reply, r.reply.error ? -1 : r.fd) &&
+				broker_send(o->channel, r.names, r.reply.length);
 	if (r.fd != -1) close(r.fd);
 	free(r.names);
 	return sent;
 }
 
-void opener_serve(struct opener *o, bool sandbox, const struct account *user) {
-	int keep[OPENER_PLACES + 1];
+void broker_serve(struct broker *o, bool sandbox, const struct account *user) {
+	int keep[BROKER_PLACES + 1];
 	unsigned kept = 0;
-	struct opener_request q;
+	struct broker_request q;
 	for (int i = 0; i < o->places; i++)
 		if (o->place[i].directory != -1) keep[kept++] = o->place[i].directory;
 	keep[kept++] = o->channel;
 	io_close_others(keep, kept); /* another such process does not end while its channel is open here */
-	if (!opener_of_sockets(o->place[0].rule)) {
-		sandbox_enter_opener(sandbox);
+	if (!broker_of_sockets(o->place[0].rule)) {
+		sandbox_enter_broker(sandbox);
 	} else {
 		const char *wrong = sandbox_enter_connector(sandbox, user);
 		if (wrong) _exit(notice_cannot("connect to unix sockets as the user who serves", NULL, wrong));
 	}
-	while (opener_receive(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
+	while (broker_receive(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
 	_exit(0); /* the server has ended */
 }

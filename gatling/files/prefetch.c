@@ -1,5 +1,5 @@
-/* fetch.c - see fetch.h. The bytes that are read are thrown away, but stay in the caches of the kernel. */
-#include "gatling/files/fetch.h"
+/* prefetch.c - see prefetch.h. The bytes that are read are thrown away, but stay in the caches of the kernel. */
+#include "gatling/files/prefetch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,36 +8,36 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
-#include "gatling/files/unserved.h"
+#include "gatling/files/key_file.h"
 #include "gatling/http/coding.h"
 #include "io/at_once.h"
 
 enum { BUCKETS = 64, NAME_ROOM = 32 /* for ".htaccess_global", or the suffix of a coding */ };
 
-struct fetch {
+struct prefetch {
 	struct job job;
-	struct fetcher *fetcher;
-	LIST_ENTRY(fetch) chain;
+	struct prefetcher *prefetcher;
+	LIST_ENTRY(prefetch) chain;
 	size_t length; /* of path, which may be several paths */
 	char path[];   /* each of them NUL-terminated */
 };
 
-struct fetcher {
+struct prefetcher {
 	const struct docroot *docroot;
 	struct jobs *const *jobs;
 	unsigned count;
-	LIST_HEAD(, fetch) bucket[BUCKETS];
+	LIST_HEAD(, prefetch) bucket[BUCKETS];
 };
 
-struct fetcher *fetcher_new(const struct docroot *docroot, struct jobs *const *jobs) {
-	struct fetcher *f = calloc(1, sizeof *f);
+struct prefetcher *prefetcher_new(const struct docroot *docroot, struct jobs *const *jobs) {
+	struct prefetcher *f = calloc(1, sizeof *f);
 	if (!f) return NULL;
 	f->docroot = docroot;
 	f->jobs = jobs;
 	return f;
 }
 
-void fetcher_free(struct fetcher *f) { free(f); }
+void prefetcher_free(struct prefetcher *f) { free(f); }
 
 /* --- in the thread --- */
 
@@ -49,7 +49,7 @@ static int read_file(const struct docroot *docroot, const char *path) {
 	int fd = S_ISREG(st.st_mode) ? docroot_open(docroot, path, 0) : -1;
 	if (fd == -1) return 0;
 	io_no_read_ahead(fd);
-	const off_t most = unserved_is_key(slice_of(path)) ? UNSERVED_KEY_FILE_MAX : FETCH_BYTES;
+	const off_t most = key_file_named(slice_of(path)) ? KEY_FILE_MAX : PREFETCH_BYTES;
 	free(file_read(fd, (size_t)(st.st_size < most ? st.st_size : most)));
 	close(fd);
 	return 0;
@@ -59,7 +59,7 @@ static int read_file(const struct docroot *docroot, const char *path) {
  * the root or a directory in it. */
 static void read_rules(const struct docroot *docroot, const char *path, size_t length) {
 	static const char *const rules[] = {".htaccess", ".htpasswd", ".htaccess_global", "_headers", "_redirects"};
-	char name[FETCH_PATH_MAX + NAME_ROOM];
+	char name[PREFETCH_PATH_MAX + NAME_ROOM];
 	unsigned depth = 0;
 	for (size_t i = 0; i < length; i++) {
 		if (i && path[i - 1] != '/') continue;
@@ -74,7 +74,7 @@ static void read_rules(const struct docroot *docroot, const char *path, size_t l
 
 /* Reads the file at a path, its precompressed copies, and the rules for it. */
 static void read_path(const struct docroot *docroot, struct slice path) {
-	char name[FETCH_PATH_MAX + NAME_ROOM];
+	char name[PREFETCH_PATH_MAX + NAME_ROOM];
 	char *end = text_copy(name, path);
 	*end = '\0';
 	int error = read_file(docroot, name);
@@ -86,59 +86,59 @@ static void read_path(const struct docroot *docroot, struct slice path) {
 }
 
 static void run(struct job *job, const atomic_bool *stop) {
-	const struct fetch *f = (struct fetch *)job;
+	const struct prefetch *f = (struct prefetch *)job;
 	for (size_t at = 0; at < f->length && !atomic_load(stop); at += strlen(f->path + at) + 1)
-		read_path(f->fetcher->docroot, slice_of(f->path + at));
+		read_path(f->prefetcher->docroot, slice_of(f->path + at));
 }
 
 /* --- on the loop --- */
 
 static void finish(struct job *job) {
-	struct fetch *f = (struct fetch *)job;
+	struct prefetch *f = (struct prefetch *)job;
 	LIST_REMOVE(f, chain);
-	f->fetcher->count--;
+	f->prefetcher->count--;
 	free(f);
 }
 
-static struct fetch *find(const struct fetcher *fetcher, uint64_t hash, struct slice path) {
-	struct fetch *f = LIST_FIRST(&fetcher->bucket[hash / 2 % BUCKETS]);
+static struct prefetch *find(const struct prefetcher *prefetcher, uint64_t hash, struct slice path) {
+	struct prefetch *f = LIST_FIRST(&prefetcher->bucket[hash / 2 % BUCKETS]);
 	while (f && !slice_equal((struct slice){.at = f->path, .length = f->length}, path)) f = LIST_NEXT(f, chain);
 	return f;
 }
 
 /* Returns the first one of the queues with the fewest jobs. */
-static struct jobs *shortest(const struct fetcher *fetcher) {
-	struct jobs *best = fetcher->jobs[0];
-	for (int i = 1; i < FETCH_THREADS && jobs_count(best); i++)
-		if (jobs_count(fetcher->jobs[i]) < jobs_count(best)) best = fetcher->jobs[i];
+static struct jobs *shortest(const struct prefetcher *prefetcher) {
+	struct jobs *best = prefetcher->jobs[0];
+	for (int i = 1; i < PREFETCH_THREADS && jobs_count(best); i++)
+		if (jobs_count(prefetcher->jobs[i]) < jobs_count(best)) best = prefetcher->jobs[i];
 	return best;
 }
 
-bool fetch_is_under_way(const struct fetcher *fetcher, struct slice path) {
-	return find(fetcher, fetch_hash(path), path);
+bool prefetch_is_under_way(const struct prefetcher *prefetcher, struct slice path) {
+	return find(prefetcher, prefetch_hash(path), path);
 }
 
-bool fetch_waited(const uint64_t *fetched, struct slice path) {
-	const uint64_t hash = fetch_hash(path);
-	for (unsigned i = 0; fetched && i < WAITS_MAX; i++)
-		if (fetched[i] == hash) return true;
+bool prefetch_waited(const uint64_t *prefetched, struct slice path) {
+	const uint64_t hash = prefetch_hash(path);
+	for (unsigned i = 0; prefetched && i < WAITS_MAX; i++)
+		if (prefetched[i] == hash) return true;
 	return false;
 }
 
-struct job *fetch(struct fetcher *fetcher, struct slice path) {
-	const uint64_t hash = fetch_hash(path);
-	struct fetch *f = find(fetcher, hash, path);
+struct job *prefetch(struct prefetcher *prefetcher, struct slice path) {
+	const uint64_t hash = prefetch_hash(path);
+	struct prefetch *f = find(prefetcher, hash, path);
 	if (f) return &f->job;
-	if (fetcher->count == FETCHES_MAX || path.length >= FETCH_PATH_MAX) return NULL;
+	if (prefetcher->count == PREFETCHES_MAX || path.length >= PREFETCH_PATH_MAX) return NULL;
 	if (!(f = malloc(sizeof *f + path.length + 1))) return NULL;
-	*f = (struct fetch){
-		.job = {.run = run, .finish = finish, .fetches = hash}, .fetcher = fetcher, .length = path.length};
+	*f = (struct prefetch){
+		.job = {.run = run, .finish = finish, .prefetches = hash}, .prefetcher = prefetcher, .length = path.length};
 	*text_copy(f->path, path) = '\0';
-	if (!jobs_add(shortest(fetcher), &f->job)) {
+	if (!jobs_add(shortest(prefetcher), &f->job)) {
 		free(f);
 		return NULL;
 	}
-	LIST_INSERT_HEAD(&fetcher->bucket[hash / 2 % BUCKETS], f, chain);
-	fetcher->count++;
+	LIST_INSERT_HEAD(&prefetcher->bucket[hash / 2 % BUCKETS], f, chain);
+	prefetcher->count++;
 	return &f->job;
 }

@@ -1,4 +1,4 @@
-/* test_digest.c - the hash of content is the same on every machine. */
+/* test_content_hash.c - the hash of content is the same on every machine. */
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -6,14 +6,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "gatling/files/digest.h"
+#include "gatling/files/content_hash.h"
 #include "io/task.h"
 
-static char text[3 * DIGEST_PIECE];
+static char text[3 * CONTENT_HASH_PIECE];
 
-static void check_digest(const unsigned char *digest, const char *expected) {
-	char hex[2 * DIGEST_LENGTH + 1];
-	for (int i = 0; i < DIGEST_LENGTH; i++) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+static void check_digest(const unsigned char *content_hash, const char *expected) {
+	char hex[2 * CONTENT_HASH_LENGTH + 1];
+	for (int i = 0; i < CONTENT_HASH_LENGTH; i++) snprintf(hex + 2 * i, 3, "%02x", content_hash[i]);
 	assert_string_equal(hex, expected);
 }
 
@@ -21,7 +21,7 @@ static void check_digest(const unsigned char *digest, const char *expected) {
 static void it_is_murmurhash3(void **state) {
 	static const struct {
 		size_t length;
-		const char *digest;
+		const char *content_hash;
 	} cases[] = {{0, "00000000000000000000000000000000"},  {1, "4610abe56eff5cb551622daa78f83583"},
 				 {7, "bd4c6987ca4b0d68613addd4bd25c787"},  {8, "47a7e1bdd68e2fc860e6ee02ec31dcc7"},
 				 {9, "fbb4cb0f6e812d3278de751d0200ffb9"},  {15, "47231598fd4925e9cd846dee88c67de9"},
@@ -29,42 +29,42 @@ static void it_is_murmurhash3(void **state) {
 				 {31, "053dd3e1a32cd0949ee59aefb4005490"}, {32, "c66d9022b62f500f1c050a6e34c31151"},
 				 {33, "7d41281bfaba461255ac8073a7d6a30b"}, {700, "70adc1c2f2971bafd22cfa96e13ddf31"}};
 	const char fox[] = "The quick brown fox jumps over the lazy dog";
-	unsigned char digest[DIGEST_LENGTH];
+	unsigned char content_hash[CONTENT_HASH_LENGTH];
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		char *copy = malloc(cases[i].length + 1); /* of exact size, so that a sanitizer sees reads beyond the end */
 		assert_non_null(copy);
 		memcpy(copy, text, cases[i].length);
-		digest_memory(copy, cases[i].length, digest);
-		check_digest(digest, cases[i].digest);
+		content_hash_memory(copy, cases[i].length, content_hash);
+		check_digest(content_hash, cases[i].content_hash);
 		free(copy);
 	}
-	digest_memory(fox, sizeof fox - 1, digest);
-	check_digest(digest, "e34bbc7bbc071b6c7a433ca9c49a9347");
+	content_hash_memory(fox, sizeof fox - 1, content_hash);
+	check_digest(content_hash, "e34bbc7bbc071b6c7a433ca9c49a9347");
 }
 
 static void a_file_has_the_hash_of_its_bytes(void **state) {
-	const size_t sizes[] = {0, 1, DIGEST_PIECE - 1, DIGEST_PIECE, DIGEST_PIECE + 1, sizeof text};
+	const size_t sizes[] = {0, 1, CONTENT_HASH_PIECE - 1, CONTENT_HASH_PIECE, CONTENT_HASH_PIECE + 1, sizeof text};
 	const atomic_bool stop = false, ends = true;
-	unsigned char digest[DIGEST_LENGTH], expected[DIGEST_LENGTH];
+	unsigned char content_hash[CONTENT_HASH_LENGTH], expected[CONTENT_HASH_LENGTH];
 	(void)state;
 	for (size_t i = 0; i < COUNT(sizes); i++) {
 		char path[] = "/tmp/gatling-test-XXXXXX";
 		int file = mkstemp(path);
 		assert_true(file != -1 && unlink(path) == 0);
 		assert_int_equal(write(file, text, sizes[i]), sizes[i]);
-		digest_memory(text, sizes[i], expected);
-		assert_int_equal(digest_compute(file, sizes[i], &stop, digest), 0);
-		assert_memory_equal(digest, expected, DIGEST_LENGTH);
-		assert_int_not_equal(digest_compute(file, sizes[i] + 1, &stop, digest), 0);
-		if (sizes[i]) assert_int_not_equal(digest_compute(file, sizes[i], &ends, digest), 0);
+		content_hash_memory(text, sizes[i], expected);
+		assert_int_equal(content_hash_compute(file, sizes[i], &stop, content_hash), 0);
+		assert_memory_equal(content_hash, expected, CONTENT_HASH_LENGTH);
+		assert_int_not_equal(content_hash_compute(file, sizes[i] + 1, &stop, content_hash), 0);
+		if (sizes[i]) assert_int_not_equal(content_hash_compute(file, sizes[i], &ends, content_hash), 0);
 		close(file);
 	}
 }
 
 /* --- large files --- */
 
-enum { LARGE = 2 * DIGEST_SLICE + 1000 };
+enum { LARGE = 2 * CONTENT_HASH_SLICE + 1000 };
 
 static const atomic_bool go = false, stopped = true;
 
@@ -85,58 +85,58 @@ static void age(void) {
 	close(file);
 }
 
-static void expect_zeros(uint64_t size, const unsigned char *digest) {
-	unsigned char expected[DIGEST_LENGTH];
+static void expect_zeros(uint64_t size, const unsigned char *content_hash) {
+	unsigned char expected[CONTENT_HASH_LENGTH];
 	char *zeros = calloc(1, size);
 	assert_non_null(zeros);
-	digest_memory(zeros, size, expected);
-	assert_memory_equal(digest, expected, DIGEST_LENGTH);
+	content_hash_memory(zeros, size, expected);
+	assert_memory_equal(content_hash, expected, CONTENT_HASH_LENGTH);
 	free(zeros);
 }
 
 static void a_large_file_is_hashed_slice_by_slice_by_all_who_want_it(void **state) {
 	(void)state;
-	struct digest_state *one = NULL, *two = NULL, *other = NULL;
-	unsigned char digest[DIGEST_LENGTH] = {0};
+	struct content_hash_state *one = NULL, *two = NULL, *other = NULL;
+	unsigned char content_hash[CONTENT_HASH_LENGTH] = {0};
 	int file = large_file(LARGE), different = large_file(LARGE + 1);
 	age();
-	assert_int_equal(digest_slice(&one, file, LARGE, &stopped, digest), ECANCELED);
-	assert_int_equal(digest_slice(&one, file, LARGE, &go, digest), EINPROGRESS);
-	assert_int_equal(digest_slice(&other, different, LARGE + 1, &go, digest), EINPROGRESS);
-	assert_int_equal(digest_slice(&two, file, LARGE, &go, digest), EINPROGRESS);
-	digest_leave(one);
-	assert_int_equal(digest_slice(&two, file, LARGE, &go, digest), 0); /* the third slice */
-	expect_zeros(LARGE, digest);
+	assert_int_equal(content_hash_slice(&one, file, LARGE, &stopped, content_hash), ECANCELED);
+	assert_int_equal(content_hash_slice(&one, file, LARGE, &go, content_hash), EINPROGRESS);
+	assert_int_equal(content_hash_slice(&other, different, LARGE + 1, &go, content_hash), EINPROGRESS);
+	assert_int_equal(content_hash_slice(&two, file, LARGE, &go, content_hash), EINPROGRESS);
+	content_hash_leave(one);
+	assert_int_equal(content_hash_slice(&two, file, LARGE, &go, content_hash), 0); /* the third slice */
+	expect_zeros(LARGE, content_hash);
 	one = NULL;
-	memset(digest, 0, sizeof digest);
-	assert_int_equal(digest_slice(&one, file, LARGE, &go, digest), 0); /* it is known */
+	memset(content_hash, 0, sizeof content_hash);
+	assert_int_equal(content_hash_slice(&one, file, LARGE, &go, content_hash), 0); /* it is known */
 	assert_null(one);
-	expect_zeros(LARGE, digest);
-	digest_leave(two);
-	digest_leave(other);
+	expect_zeros(LARGE, content_hash);
+	content_hash_leave(two);
+	content_hash_leave(other);
 	close(file);
 	close(different);
 }
 
 static void a_file_that_changes_between_two_slices_has_no_hash(void **state) {
 	(void)state;
-	struct digest_state *s = NULL;
-	unsigned char digest[DIGEST_LENGTH];
+	struct content_hash_state *s = NULL;
+	unsigned char content_hash[CONTENT_HASH_LENGTH];
 	int file = large_file(LARGE);
-	assert_int_equal(digest_slice(&s, file, LARGE, &go, digest), EINPROGRESS);
+	assert_int_equal(content_hash_slice(&s, file, LARGE, &go, content_hash), EINPROGRESS);
 	assert_int_equal(pwrite(file, "x", 1, 0), 1);
-	assert_int_equal(digest_slice(&s, file, LARGE, &go, digest), ESTALE);
-	digest_leave(s);
+	assert_int_equal(content_hash_slice(&s, file, LARGE, &go, content_hash), ESTALE);
+	content_hash_leave(s);
 	close(file);
 }
 
 static atomic_int slices;
 
 static void *hash_all(void *file) {
-	struct digest_state *s = NULL;
-	unsigned char digest[DIGEST_LENGTH];
-	while (digest_slice(&s, *(int *)file, LARGE, &go, digest) == EINPROGRESS) atomic_fetch_add(&slices, 1);
-	digest_leave(s);
+	struct content_hash_state *s = NULL;
+	unsigned char content_hash[CONTENT_HASH_LENGTH];
+	while (content_hash_slice(&s, *(int *)file, LARGE, &go, content_hash) == EINPROGRESS) atomic_fetch_add(&slices, 1);
+	content_hash_leave(s);
 	return NULL;
 }
 
@@ -171,20 +171,20 @@ static void a_read_that_never_ends_holds_up_each_slice_for_a_second(void **state
 static void the_hashes_of_files_made_together_share_pages(void **state) {
 	enum { FILES = 4096, PAGES = 16 * FILES * 24 / 4096 }; /* with what the sanitizers touch beside them */
 	struct file_version version = {.device = 1, .inode = 1, .mode = S_IFREG};
-	unsigned char digest[DIGEST_LENGTH] = {0};
+	unsigned char content_hash[CONTENT_HASH_LENGTH] = {0};
 	struct rusage before, after;
 	(void)state;
-	digest_keep(&version, digest); /* allocates the table */
+	content_hash_keep(&version, content_hash); /* allocates the table */
 	getrusage(RUSAGE_SELF, &before);
 	for (; version.inode <= FILES; version.inode++) {
-		digest[0] = (unsigned char)version.inode;
-		digest_keep(&version, digest);
+		content_hash[0] = (unsigned char)version.inode;
+		content_hash_keep(&version, content_hash);
 	}
 	getrusage(RUSAGE_SELF, &after);
 	assert_in_range(after.ru_minflt - before.ru_minflt, 0, PAGES);
 	for (version.inode = 1; version.inode <= FILES; version.inode++) {
-		assert_true(digest_find(&version, digest));
-		assert_int_equal(digest[0], version.inode % 256);
+		assert_true(content_hash_find(&version, content_hash));
+		assert_int_equal(content_hash[0], version.inode % 256);
 	}
 }
 

@@ -1,0 +1,67 @@
+/* broker.h - a process that stays outside the document root, as the user who started the server, and reopens files that
+ * the command line names: certificates that have changed, and the log after it was renamed. Another such process
+ * connects to the unix sockets of upstreams, with the rights of the user who serves. Both open files by name in
+ * directories that were named before they started, and never pass on a directory, so that the server itself has no way
+ * out of the root. Several threads may use one broker. */
+#ifndef GATLING_BROKER_BROKER_H
+#define GATLING_BROKER_BROKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "gatling/broker/broker_rule.h"
+
+struct account; /* sandbox/account.h */
+struct broker;
+
+/* Returns a broker, or NULL without memory. */
+struct broker *broker_new(void);
+
+/* Adds a place: the directory path or, for BROKER_FILE, BROKER_LOG and BROKER_SOCKET, the directory of the file path.
+ * That of sockets need not exist yet. Call it before broker_start(). The directory is opened by its path for each
+ * request, since another one may have taken its place. But that of BROKER_PEMS is opened only here, since it is the
+ * root, in which the server stays; and that of BROKER_LOG, since users who may rename a directory above it must not
+ * choose where root writes. The places of one broker are all for sockets, or none is. *name becomes the name of the
+ * file, within path, which must stay valid. Returns the number of the place, or -1 with errno. */
+int broker_add(struct broker *broker, const char *path, enum broker_rule rule, const char **name);
+
+/* Has the process never connect to the socket file that is at path now, whatever leads to it: a symlink, a hard link.
+ * Call it before broker_start(). Returns 0, or -1 with errno. */
+int broker_refuse(struct broker *broker, const char *path);
+
+/* Starts the process, if there are places, and closes the directories in this one. sandbox: limit its system calls.
+ * user: whose rights it has from then on; NULL: those of the user who starts it. No other thread may run yet. Returns
+ * 0, or -1 with errno. */
+int broker_start(struct broker *broker, bool sandbox, const struct account *user);
+
+/* Returns the descriptor of the socket to the process, which a thread with a descriptor table of its own needs; -1:
+ * none. */
+int broker_channel(const struct broker *broker);
+
+/* Ends the process, when nothing more is to be opened. Waits for its end, unless its answer is late. */
+void broker_stop(struct broker *broker);
+void broker_free(struct broker *broker); /* NULL is allowed */
+
+/* Opens a file in a place. All but a log must be regular files. Returns the descriptor, or -1 with errno. EPERM: the
+ * name is not allowed in this place. ESTALE: the path of a log's directory leads to another directory now. EPIPE: the
+ * process has ended. ETIMEDOUT: it has not answered for BROKER_WAIT_MS; until that answer comes, each call fails so at
+ * once. */
+int broker_open(struct broker *broker, int place, const char *name);
+
+/* Returns a non-blocking socket that is connected to the unix socket at path, or -1 with errno, as broker_open();
+ * EAGAIN: too many connections wait there. EDEADLK: it is one of those of broker_refuse(). */
+int broker_connect(struct broker *broker, const char *path);
+
+/* Fills in *st, as stat(2) does. The name "." is the directory itself, if its names may be listed. Returns 0, or -1
+ * with errno, as broker_open(). */
+int broker_stat(struct broker *broker, int place, const char *name, struct stat *st);
+
+/* Returns whether an answer is still to come after a call has failed with ETIMEDOUT. */
+bool broker_is_late(struct broker *broker);
+
+/* Returns the names in the directory, sorted, each followed by a NUL, to be freed with free(), and writes their length
+ * in bytes to *length. Returns NULL with errno on failure. */
+char *broker_list(struct broker *broker, int place, size_t *length);
+
+#endif
