@@ -10,25 +10,34 @@
 
 static const char error[] = "the server reported the following error:";
 
-static const char account_is_lost[] = "the authority does not know our account any more, so another is opened";
+#define ACCOUNT_IS_LOST "the authority does not know our account any more, so another is opened"
 
-/* Explanations of the types of problems (RFC 8555, section 6.7), which begin with urn:ietf:params:acme:error:. */
+/* What has happened -> what the owner is told. Types of problems (RFC 8555, section 6.7), which begin with
+ * urn:ietf:params:acme:error:, are the authority's; the others, with blanks, are those of kind_of(). In the text, $ is
+ * the detail of the problem or the last message of uacme, @ the URL of the directory, and # the status. */
 static const struct {
-	const char *type, *meaning;
-} problems[] = {
-	{"connection", "the authority could not reach port 80 of this name"},
-	{"dns", "the authority found no address of this name: add it to the DNS"},
-	{"unauthorized", "the authority got another answer than ours: does the name lead to this server?"},
-	{"incorrectResponse", "the authority got another answer than ours: does the name lead to this server?"},
-	{"caa", "a CAA record of this name allows only other authorities"},
-	{"rateLimited", "the authority wants fewer requests"},
-	{"rejectedIdentifier", "the authority gives no certificates for this name"},
-	{"externalAccountRequired", "the authority wants an external account: give --acme-eab"},
-	{"invalidContact", "the authority refuses the address given with --acme"},
-	{"unsupportedContact", "the authority refuses the address given with --acme"},
-	{"userActionRequired", "the authority wants something of you"},
-	{"serverInternal", "the authority has an error of its own"},
-	{"accountDoesNotExist", account_is_lost},
+	const char *kind, *text;
+} reasons[] = {
+	{"connection", "the authority could not reach port 80 of this name: $"},
+	{"dns", "the authority found no address of this name: add it to the DNS: $"},
+	{"unauthorized", "the authority got another answer than ours: does the name lead to this server?: $"},
+	{"incorrectResponse", "the authority got another answer than ours: does the name lead to this server?: $"},
+	{"caa", "a CAA record of this name allows only other authorities: $"},
+	{"rateLimited", "the authority wants fewer requests: $"},
+	{"rejectedIdentifier", "the authority gives no certificates for this name: $"},
+	{"externalAccountRequired", "the authority wants an external account: give --acme-eab: $"},
+	{"invalidContact", "the authority refuses the address given with --acme: $"},
+	{"unsupportedContact", "the authority refuses the address given with --acme: $"},
+	{"userActionRequired", "the authority wants something of you: $"},
+	{"serverInternal", "the authority has an error of its own: $"},
+	{"accountDoesNotExist", ACCOUNT_IS_LOST ": $"},
+	{"no account", ACCOUNT_IS_LOST},
+	{"no trust", "cannot get an answer from @ with a certificate that can be trusted"},
+	{"no answer", "cannot get an answer from @"},
+	{"is busy", "the authority is out of order, or busy: it answers with status #"},
+	{"no authority", "the answer, with status #, is not one of an authority: is @ the directory of one?"},
+	{"of uacme", "uacme: $"},
+	{NULL, "the authority refuses: $"},
 };
 
 /* Returns the text after the last occurrence of a word, or NULL if there is none. */
@@ -70,15 +79,13 @@ static struct authority_answer last_answer(const char *text, int64_t now_s) {
 
 /* --- the problem that it names --- */
 
-/* Copies the value of a member of JSON that is a string, in which only escapes of one character are decoded. Returns
- * false if there is none. */
+/* Copies the value of a member of JSON, named in its quotes, that is a string, in which only escapes of one character
+ * are decoded. Returns false if there is none. */
 static bool find_member(const char *json, const char *name, char *value, size_t size) {
-	char quoted[32];
 	size_t n = 0;
-	snprintf(quoted, sizeof quoted, "\"%s\"", name);
-	const char *at = strstr(json, quoted);
+	const char *at = strstr(json, name);
 	if (!at) return false;
-	at += strlen(quoted);
+	at += strlen(name);
 	at += strspn(at, " \t\r\n:");
 	if (*at++ != '"') return false;
 	for (; *at && *at != '"' && n + 1 < size; at++) {
@@ -97,48 +104,50 @@ static int64_t date_in(const char *detail) {
 	return timegm(&tm);
 }
 
-static void explain_problem(const char *type, const char *detail, struct outcome *o) {
-	const char *colon = strrchr(type, ':'), *kind = colon ? colon + 1 : type, *meaning = "the authority refuses";
-	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-		if (strcmp(kind, problems[i].type) == 0) meaning = problems[i].meaning;
-	if (strcmp(kind, "rateLimited") == 0) o->limited = true;
-	if (!o->limited_until_s) o->limited_until_s = date_in(detail);
-	snprintf(o->reason, sizeof o->reason, "%s: %s", meaning, detail);
+/* --- all together --- */
+
+/* Returns what has happened if the authority names no problem. busy: it is, as its answer says. */
+static const char *kind_of(const char *text, bool no_account, bool busy) {
+	if (no_account) return "no account";
+	if (strstr(text, "curl_")) return strstr(text, "SSL") ? "no trust" : "no answer";
+	if (!strstr(text, error)) return "of uacme";
+	return busy ? "is busy" : "no authority";
 }
 
-/* --- no problem is named --- */
-
-static void explain_failure(const char *text, const char *url, int status, struct outcome *o) {
-	const char *last = after_last(text, "uacme: ");
-	if (strstr(text, "curl_"))
-		snprintf(o->reason, sizeof o->reason, "cannot get an answer from %s%s", url,
-				 strstr(text, "SSL") ? " with a certificate that can be trusted" : "");
-	else if (!strstr(text, error)) snprintf(o->reason, sizeof o->reason, "uacme: %s", last ? last : "it says nothing");
-	else if (o->limited || status >= 500)
-		snprintf(o->reason, sizeof o->reason, "the authority is out of order, or busy: it answers with status %d",
-				 status);
-	else
-		snprintf(o->reason, sizeof o->reason,
-				 "the answer, with status %d, is not one of an authority: is %s the directory of one?", status, url);
-	o->reason[strcspn(o->reason, "\r\n")] = '\0';
+/* Writes what the owner is told. Others have chosen parts of it: only what is printable, of their first lines, is
+ * copied. */
+static void write_reason(char *to, const char *kind, const char *words, const char *url, int status) {
+	const char *end = to + OUTCOME_REASON_MAX - 1;
+	char number[16];
+	size_t i = 0;
+	while (reasons[i].kind && strcmp(reasons[i].kind, kind) != 0) i++;
+	snprintf(number, sizeof number, "%d", status);
+	for (const char *text = reasons[i].text; *text; text++) {
+		const char one[] = {*text, '\0'}, *part = *text == '$'   ? words
+												  : *text == '@' ? url
+												  : *text == '#' ? number
+																 : one;
+		for (; *part && *part != '\r' && *part != '\n' && to < end; part++)
+			*to++ = *part < ' ' || *part > '~' ? '?' : *part;
+	}
+	*to = '\0';
 }
 
 void explain(const char *text, const char *url, int64_t now_s, struct outcome *o) {
 	const struct authority_answer answer = last_answer(text, now_s);
-	const char *problem = after_last(text, error);
+	const char *problem = after_last(text, error), *words = after_last(text, "uacme: ");
 	char type[128], detail[OUTCOME_REASON_MAX / 2] = "";
 	*o = (struct outcome){.limited = answer.status == 429 || (answer.status >= 400 && answer.retry_after_s)};
 	if (o->limited) o->limited_until_s = answer.retry_after_s;
 	o->no_account = strstr(text, "Consider trying 'new'") || strstr(text, "error:accountDoesNotExist");
-	if (problem && find_member(problem, "type", type, sizeof type)) {
-		(void)find_member(problem, "detail", detail, sizeof detail);
-		explain_problem(type, detail, o);
-	} else if (o->no_account) {
-		snprintf(o->reason, sizeof o->reason, "%s", account_is_lost);
-	} else {
-		explain_failure(text, url, answer.status, o);
+	const char *kind = kind_of(text, o->no_account, o->limited || answer.status >= 500);
+	if (problem && find_member(problem, "\"type\"", type, sizeof type)) {
+		const char *colon = strrchr(type, ':');
+		kind = colon ? colon + 1 : type;
+		words = find_member(problem, "\"detail\"", detail, sizeof detail) ? detail : "";
+		o->limited |= strcmp(kind, "rateLimited") == 0;
+		if (!o->limited_until_s) o->limited_until_s = date_in(detail);
 	}
+	write_reason(o->reason, kind, words ? words : "it says nothing", url, answer.status);
 	if (o->limited_until_s > now_s + EXPLAIN_LIMITED_MAX_S) o->limited_until_s = now_s + EXPLAIN_LIMITED_MAX_S;
-	for (char *at = o->reason; *at; at++)
-		if (*at < ' ' || *at > '~') *at = '?'; /* others have chosen the text */
 }
