@@ -17,61 +17,44 @@ struct certified_list *certified_new(void) {
 	return list;
 }
 
-static void drop(struct certified *c) {
-	free(c->result);
-	free(c);
-}
-
 void certified_free(struct certified_list *list) {
 	if (!list) return;
-	while (list->count) drop(list->at[--list->count]);
+	while (list->count) free(list->at[--list->count]);
 	pthread_mutex_destroy(&list->mutex);
 	free(list);
 }
 
 /* Returns a copy, or NULL without memory. */
-static struct certified *make(const char *name, const struct certified *what, const char *result) {
-	const size_t size = strlen(name) + 1;
-	struct certified *c = malloc(sizeof *c + size);
+static struct certified *copy_of(const char *name, const struct certified *what, const char *result) {
+	const size_t size = strlen(name) + 1, length = strnlen(result, CERTIFIED_RESULT_MAX);
+	struct certified *c = malloc(sizeof *c + size + length + 1);
 	if (!c) return NULL;
-	*c = (struct certified){
-		.until_s = what->until_s, .good = what->good, .result = strndup(result, CERTIFIED_RESULT_MAX)};
+	*c = (struct certified){.until_s = what->until_s, .good = what->good, .result = c->name + size};
 	memcpy(c->name, name, size);
-	if (c->result) return c;
-	free(c);
-	return NULL;
-}
-
-/* Returns the index of a name, or the one at which it would be inserted. */
-static unsigned find(const struct certified_list *list, const char *name, bool *found) {
-	unsigned from = 0, to = list->count;
-	while (from < to) {
-		unsigned middle = (from + to) / 2;
-		if (strcmp(list->at[middle]->name, name) < 0) from = middle + 1;
-		else to = middle;
-	}
-	*found = from < list->count && strcmp(list->at[from]->name, name) == 0;
-	return from;
+	memcpy(c->name + size, result, length);
+	c->name[size + length] = '\0';
+	return c;
 }
 
 void certified_set(struct certified_list *list, const char *name, const struct certified *what, const char *result) {
-	struct certified *c = result ? make(name, what, result) : NULL;
-	bool found;
+	struct certified *c = result ? copy_of(name, what, result) : NULL;
+	int order = -1;
+	if (result && !c) return;
 	pthread_mutex_lock(&list->mutex);
-	unsigned i = find(list, name, &found);
-	struct certified **place = &list->at[i];
-	if (found && (c || !result)) drop(*place);
-	if (found && c) {
-		*place = c;
-	} else if (found && !result) {
-		memmove(place, place + 1, (--list->count - i) * sizeof(struct certified *));
-	} else if (c && list->count < CERTIFIED_MAX) {
-		memmove(place + 1, place, (list->count++ - i) * sizeof(struct certified *));
-		*place = c;
-	} else if (c) {
-		drop(c);
+	struct certified **place = list->at, **end = list->at + list->count;
+	while (place < end && (order = strcmp((*place)->name, name)) < 0) place++;
+	if (place < end && order == 0) {
+		free(*place);
+		memmove(place, place + 1, (size_t)(--end - place) * sizeof(struct certified *));
 	}
+	if (c && end < list->at + CERTIFIED_MAX) {
+		memmove(place + 1, place, (size_t)(end++ - place) * sizeof(struct certified *));
+		*place = c;
+		c = NULL;
+	}
+	list->count = (unsigned)(end - list->at);
 	pthread_mutex_unlock(&list->mutex);
+	free(c); /* there was no room */
 }
 
 void certified_each(struct certified_list *list, void (*each)(void *owner, const struct certified *c), void *owner) {

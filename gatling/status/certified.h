@@ -9,9 +9,9 @@
 enum { CERTIFIED_MAX = 4096, CERTIFIED_RESULT_MAX = 256 /* names; bytes of a result, beyond which it is cut off */ };
 
 struct certified {
-	int64_t until_s; /* when its certificate ceases to be valid, since the epoch; 0: it has none */
-	bool good;       /* the last attempt succeeded */
-	char *result;    /* the result of that attempt, in words */
+	int64_t until_s;    /* when its certificate ceases to be valid, since the epoch; 0: it has none */
+	bool good;          /* the last attempt succeeded */
+	const char *result; /* of that attempt, in words; behind the name */
 	char name[];
 };
 
