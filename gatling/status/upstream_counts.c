@@ -5,35 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct value_row upstream_value_row[UPSTREAM_VALUES] = {
-	[UPSTREAM_REQUESTS] = {.family = "upstream_requests",
-						   .which = "requests",
-						   .grows = true,
-						   .help = "Requests that were passed on to an upstream, each attempt."},
-	[UPSTREAM_RESPONSES] = {.family = "upstream_responses",
-							.which = "responses",
-							.grows = true,
-							.help = "Responses of which the head has come."},
-	[UPSTREAM_ERRORS] = {.family = "upstream_errors",
-						 .which = "errors",
-						 .grows = true,
-						 .help = "Of them those with a status of 5xx."},
-	[UPSTREAM_FAILURES] = {.family = "upstream_failures",
-						   .which = "failures",
-						   .grows = true,
-						   .help = "Attempts without a connection, or without a whole response in time."},
-	[UPSTREAM_NS] = {.family = "upstream_response_seconds",
-					 .which = "response_seconds",
-					 .unit = "seconds",
-					 .grows = true,
-					 .help = "Time from requests to the heads of their responses.",
-					 .per_unit = 1000000000},
-	[UPSTREAM_ACTIVE] = {.family = "upstream_active_requests", .which = "active", .help = "Requests under way."},
-	[UPSTREAM_IDLE] = {.family = "upstream_idle_connections",
-					   .which = "idle",
-					   .help = "Connections that are kept for the next request."},
-};
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct upstream_counts known[UPSTREAM_COUNTS_MAX], others = {.address = "others"};
 static unsigned count; /* of those in known; only grows */

@@ -8,25 +8,11 @@
 
 enum { UPSTREAM_COUNTS_MAX = 64 }; /* addresses; further ones are counted together, as "others" */
 
-enum upstream_value {
-	UPSTREAM_REQUESTS, /* sent to it, or for which a connection was tried */
-	UPSTREAM_RESPONSES,
-	UPSTREAM_ERRORS,   /* responses with a status of 5xx */
-	UPSTREAM_FAILURES, /* it could not be connected to, or sent no whole response in time */
-	UPSTREAM_NS,       /* nanoseconds from requests to the heads of their responses */
-	UPSTREAM_ACTIVE,   /* requests under way */
-	UPSTREAM_IDLE,     /* connections that are kept for the next one */
-	UPSTREAM_VALUES
-};
-
 struct upstream_counts {
 	char *address; /* visible ASCII; '?' replaces what would have to be quoted */
 	uint64_t value[UPSTREAM_VALUES];
 	notice_time next_notice; /* when a failure may be logged again */
 };
-
-/* A row for each value: `which` is its name in JSON and in the text. Its label is "upstream", with the address. */
-extern const struct value_row upstream_value_row[UPSTREAM_VALUES];
 
 /* Returns the counters of an address, or those of "others" if there are too many, or no memory. */
 struct upstream_counts *upstream_counts_of(const char *address);

@@ -34,6 +34,7 @@
 
 #define VALUE_ROW(name, ...) [name] = {__VA_ARGS__},
 const struct value_row value_row[VALUES] = {VALUE_LIST(VALUE_ROW)};
+const struct value_row upstream_value_row[UPSTREAM_VALUES] = {UPSTREAM_VALUE_LIST(VALUE_ROW)};
 
 bool value_begins_family(unsigned value) {
 	return !value || strcmp(value_row[value].family, value_row[value - 1].family) != 0;

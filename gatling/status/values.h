@@ -102,8 +102,24 @@
 	V(KERNEL_RESIDENT, NOW("resident_memory_bytes"), BYTES, TEXT("memory, MB", "process", ALWAYS, FIRST),              \
 	  PAGE("Limits", "memory of the process", ALWAYS, FIRST), HELP("Memory of the process that is not swapped out."))
 
+/* Of an upstream: `which` is its name in JSON and in the text. Its label is "upstream", with the address. */
+#define UPSTREAM_VALUE_LIST(V)                                                                                         \
+	V(UPSTREAM_REQUESTS, .which = "requests", TOTAL("upstream_requests"),                                              \
+	  HELP("Requests that were passed on to an upstream, each attempt."))                                              \
+	V(UPSTREAM_RESPONSES, .which = "responses", TOTAL("upstream_responses"),                                           \
+	  HELP("Responses of which the head has come."))                                                                   \
+	V(UPSTREAM_ERRORS, .which = "errors", TOTAL("upstream_errors"), HELP("Of them those with a status of 5xx."))       \
+	V(UPSTREAM_FAILURES, .which = "failures", TOTAL("upstream_failures"),                                              \
+	  HELP("Attempts without a connection, or without a whole response in time."))                                     \
+	V(UPSTREAM_NS, .which = "response_seconds", TOTAL("upstream_response_seconds"), .unit = "seconds",                 \
+	  .per_unit = 1000000000, HELP("Time from requests to the heads of their responses."))                             \
+	V(UPSTREAM_ACTIVE, .which = "active", NOW("upstream_active_requests"), HELP("Requests under way."))                \
+	V(UPSTREAM_IDLE, .which = "idle", NOW("upstream_idle_connections"),                                                \
+	  HELP("Connections that are kept for the next request."))
+
 #define VALUE_NAME(name, ...) name,
 enum value { VALUE_LIST(VALUE_NAME) VALUES };
+enum upstream_value { UPSTREAM_VALUE_LIST(VALUE_NAME) UPSTREAM_VALUES };
 enum { WORKER_VALUES = KERNEL_QUEUE /* those of a worker come first */ };
 
 /* Where a view for people shows a value. */
@@ -127,7 +143,7 @@ struct value_row {
 	struct place place[PLACES];
 };
 
-extern const struct value_row value_row[VALUES];
+extern const struct value_row value_row[VALUES], upstream_value_row[UPSTREAM_VALUES];
 
 /* Returns whether a value is the first of its family. */
 bool value_begins_family(unsigned value);
