@@ -1,5 +1,6 @@
-/* workspace.h - memory of a thread, for functions that need much of it while they run. Their results may stay there
- * until they are called again.
+/* workspace.h - memory of a thread, for functions that need tens of KiB while they run, more than their stack should
+ * have. They may pass it down, but what they return does not refer to it: no function has a buffer that its callers do
+ * not see.
  *
  * Thread-local arrays would do the same, but the C library (glibc) writes zeros to those of each thread that begins,
  * which made a megabyte resident for every thread, whatever it did. */
@@ -10,7 +11,7 @@
 
 /* Bytes for each thread, half as many again as all uses of WORKSPACE() take; only the pages that are used are
  * resident. */
-enum { WORKSPACE_MAX = 1728 * 1024 };
+enum { WORKSPACE_MAX = 1472 * 1024 };
 
 /* Reserves the memory of the calling thread, until that ends. Returns 0, or -1 with errno ENOMEM. Does nothing the
  * second time. */

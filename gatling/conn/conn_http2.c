@@ -1,6 +1,7 @@
 /* conn_http2.c - moves bytes between a connection and its HTTP/2 session (http2/http2.h). */
 #include <errno.h>
 
+#include "gatling/base/workspace.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
 
@@ -25,9 +26,10 @@ _Static_assert((int)HTTP2_BATCH == (int)TLS_BATCH, "a batch of frames is one of 
 static size_t write_frames(struct conn *c, size_t length) {
 	struct conn_context *w = c->context;
 	struct http2_output out = {.at = w->frames + length, .end = w->frames + length + HTTP2_BATCH};
+	char *const block = WORKSPACE(STREAM_BLOCK_MAX);
 	struct http2_piece piece;
 	if (out.end > w->frames + sizeof w->frames) return length;
-	while (http2_next(c->http2, &piece, &out)) {
+	while (http2_next(c->http2, block, &piece, &out)) {
 		ssize_t n = iob_take(w->loop, c->fd, piece.iob, piece.to, piece.length);
 		if (n == -1 && errno == EAGAIN) http2_postpone(c->http2, &piece); /* a thread reads it */
 		else http2_write(c->http2, &piece, n, &out);

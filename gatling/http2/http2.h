@@ -58,9 +58,10 @@ size_t http2_memory(const struct http2 *http2);
 
 /* --- stream_send.c --- */
 
-/* Finds the stream that sends next, and its piece. out: the buffer for frames, with room for HTTP2_BATCH bytes at
- * first; some frames may be written to it. Returns false if no stream can send, or there is no room left. */
-bool http2_next(struct http2 *http2, struct http2_piece *piece, struct http2_output *out);
+/* Finds the stream that sends next, and its piece. block: STREAM_BLOCK_MAX bytes, for a header block that had to wait.
+ * out: the buffer for frames, with room for HTTP2_BATCH bytes at first; some frames may be written to it. Returns false
+ * if no stream can send, or there is no room left. */
+bool http2_next(struct http2 *http2, char *block, struct http2_piece *piece, struct http2_output *out);
 
 /* Writes the frame for a piece from http2_next(). length: how many bytes of it were taken, or -1 if its file has
  * failed; then the stream is reset. */

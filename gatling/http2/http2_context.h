@@ -4,6 +4,7 @@
 
 #include "gatling/exchange/exchange.h"
 #include "gatling/exchange/wait.h"
+#include "gatling/http/hpack.h"
 
 enum {
 	HTTP2_STREAMS_MAX = 128, /* open streams; more: HTTP2_REFUSED_STREAM */
@@ -32,6 +33,9 @@ enum {
 	HTTP2_OTHERS = 512 /* PRIORITY, PRIORITY_UPDATE and unknown types */
 };
 
+/* The maximum size of the header block of a response, in bytes. */
+enum { STREAM_BLOCK_MAX = HPACK_STATUS + RESPONSE_COMMON_BLOCK + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
+
 /* What the sessions of a worker share. */
 struct http2_context {
 	const struct exchange_context *exchanges;
@@ -53,7 +57,7 @@ struct stream;
  * iob_take(). */
 struct http2_piece {
 	iob *iob;
-	char *to; /* where it goes: a block to memory of http2_next(), content to the output behind FRAME_HEADER bytes */
+	char *to;      /* where it goes: a block to the memory for it, content to the output behind FRAME_HEADER bytes */
 	size_t length; /* how many bytes may be taken */
 	struct stream *stream;
 };

@@ -89,7 +89,7 @@ static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct 
 static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block,
 								   size_t length, struct http2_output *out) {
 	char *const text = WORKSPACE(HTTP2_TEXT);
-	static _Thread_local struct request request;
+	struct request request;
 	struct stream_request asked;
 	asked.id = id;
 	asked.priority = PRIORITY_DEFAULT;

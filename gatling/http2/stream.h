@@ -215,9 +215,6 @@ void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);
 /* Answers a request that has too many fields with 431. */
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out);
 
-/* The maximum size of the header block of a response, in bytes. */
-enum { STREAM_BLOCK_MAX = HPACK_STATUS + RESPONSE_COMMON_BLOCK + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
-
 /* Writes a header block as a HEADERS frame, followed by CONTINUATION frames if it is long. end: nothing else follows.
  * There must be room for stream_block_frames() bytes. */
 void stream_output_block(struct http2 *h, struct http2_output *out, uint32_t id, struct slice block, bool end);

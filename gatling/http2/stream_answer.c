@@ -20,10 +20,10 @@ static bool has_ready_block(const struct response *r) {
 	return r->status == 200 && r->representation && !r->lines.length;
 }
 
-/* Returns the header block of a response, valid until the next call; or an absent slice if random bytes that it needs
- * are not available. */
-static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
-	char *const lines = WORKSPACE(RESPONSE_FIELDS_MAX), *const block = WORKSPACE(STREAM_BLOCK_MAX);
+/* Writes the header block of a response to block (STREAM_BLOCK_MAX bytes). Returns it, or an absent slice if random
+ * bytes that it needs are not available. */
+static struct slice make_block(struct http2 *h, struct response *r, char *block, uint64_t *content_length) {
+	char *const lines = WORKSPACE(RESPONSE_FIELDS_MAX);
 	char *at = text_copy(block + hpack_status(r->status, block), h->context->common_block[h->secure]);
 	if (has_ready_block(r)) {
 		*content_length = r->representation->size;
@@ -66,7 +66,7 @@ static bool holds_resources(const struct response *r) {
 static bool fill_stream(struct http2 *h, struct stream *s, struct exchange *x, struct response *r,
 						struct http2_output *out) {
 	uint64_t length = 0;
-	struct slice block = make_block(h, r, &length);
+	struct slice block = make_block(h, r, WORKSPACE(STREAM_BLOCK_MAX), &length);
 	bool head_only = x->request->method == METHOD_HEAD,
 		 ok = block.at && (s->batch = response_batch_take(h->context->exchanges->batches));
 	bool now = ok && out && !out->blocked && !s->receiving &&

@@ -1,5 +1,4 @@
 /* stream_send.c - see http2.h: chooses the stream that sends next, and frames header blocks and content. */
-#include "gatling/base/workspace.h"
 #include "gatling/http2/http2.h"
 #include "gatling/http2/stream.h"
 
@@ -84,8 +83,7 @@ bool http2_sendable(const struct http2 *h) { return !h->failed && (next_stream(h
 
 static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
 
-bool http2_next(struct http2 *h, struct http2_piece *piece, struct http2_output *out) {
-	char *const block = WORKSPACE(STREAM_BLOCK_MAX);
+bool http2_next(struct http2 *h, char *block, struct http2_piece *piece, struct http2_output *out) {
 	struct stream *s = NULL;
 	if (h->room_changed) stream_relay_make_room(h, out);
 	while (!h->failed && (s = next_waiting(h))) h->failed |= !stream_answer_again(h, s);

@@ -42,10 +42,10 @@ static struct slice encoding_of(const struct content_source *s) {
 	return is_gzip(s->encoding) && !gzip && s->start.length ? (struct slice){0} : s->encoding;
 }
 
-static struct start decode(const struct content_source *s, struct slice encoding) {
+/* Decodes to out (CONTENT_TYPE_START bytes), or takes the bytes as they are. */
+static struct start decode(const struct content_source *s, struct slice encoding, char *out) {
 	struct start start = {.bytes = s->start, .more = s->more};
 	if (s->packed || (encoding.at && is_gzip(encoding))) {
-		char *out = WORKSPACE(CONTENT_TYPE_START);
 		bool whole;
 		start.bytes = (struct slice){.at = out, .length = gzip_start(s->start, out, CONTENT_TYPE_START, &whole)};
 		start.more = !whole;
@@ -70,7 +70,7 @@ static const char *type_of_content(struct start start) {
 struct content_type content_type_find(const struct content_source *s) {
 	struct content_type found = {.type = s->named ? s->named : MEDIA_TYPE_UNKNOWN};
 	found.encoding = encoding_of(s);
-	const struct start start = decode(s, found.encoding);
+	const struct start start = decode(s, found.encoding, WORKSPACE(CONTENT_TYPE_START));
 	if (!s->named) found.type = type_of_content(start);
 	else if (is_transport_stream(s->named) && is_text(start)) found.type = MEDIA_TYPE_TEXT;
 	found.utf8 = charset_is_utf8(slice_of(found.type), start.bytes, start.more);

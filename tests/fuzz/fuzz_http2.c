@@ -92,8 +92,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		require(used <= kept);
 		memmove(input, input + used, kept - used);
 		kept -= used;
+		static char block[STREAM_BLOCK_MAX];
 		struct http2_piece next;
-		while (!blocked && http2_next(h, &next, &out)) {
+		while (!blocked && http2_next(h, block, &next, &out)) {
 			ssize_t n = iob_take(loop, fd, next.iob, next.to, next.length);
 			if (n == -1 && errno == EAGAIN) break;
 			http2_write(h, &next, n, &out);

@@ -6,6 +6,7 @@
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 #include "gatling/files/key_file.h"
 #include "gatling/files/report.h"
 #include "gatling/media/content_type.h"
@@ -121,7 +122,7 @@ static int find_type(struct cache_entry *e, const struct header_set *headers, st
 	}
 	if (file) {
 		struct slice start;
-		const int error = representation_start(file, e->prefetched, &start);
+		const int error = representation_start(file, e->prefetched, WORKSPACE(CONTENT_TYPE_START), &start);
 		if (error == EINPROGRESS) return error;
 		if (error) freshness_unread(&e->resource.freshness);
 		if (!error) source.start = start;

@@ -9,7 +9,6 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
-#include "gatling/base/workspace.h"
 #include "gatling/files/content_hash.h"
 #include "gatling/files/key_file.h"
 #include "gatling/http/date.h"
@@ -82,11 +81,11 @@ bool representation_unwritten(void *file) {
 	return !file_version_rewritten(&f->version, &now);
 }
 
-int representation_start(const struct representation *file, bool waits, struct slice *start) {
+int representation_start(const struct representation *file, bool waits, char *room, struct slice *start) {
 	const size_t length = file->stored < CONTENT_TYPE_START ? (size_t)file->stored : CONTENT_TYPE_START;
-	char *room = file->body ? NULL : WORKSPACE(CONTENT_TYPE_START);
 	*start = (struct slice){.at = file->body ? file->body : room, .length = length};
-	return !room ? 0 : waits ? file_read_at(file->fd, room, length, 0) : file_read_at_once_to(file->fd, room, length);
+	if (file->body) return 0;
+	return waits ? file_read_at(file->fd, room, length, 0) : file_read_at_once_to(file->fd, room, length);
 }
 
 bool representation_gone(const struct representation *file) {

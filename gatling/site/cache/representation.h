@@ -120,9 +120,9 @@ bool representation_shared(const struct representation *file);
 /* Returns the bytes of memory that it takes, without its own structure. */
 size_t representation_memory(const struct representation *file);
 
-/* Sets *start to its first bytes, at most CONTENT_TYPE_START, which are valid until the next call. Returns 0 or an
- * errno: EINPROGRESS if they are not in memory, unless it may wait for a disk. */
-int representation_start(const struct representation *file, bool waits, struct slice *start);
+/* Sets *start to its first bytes, at most CONTENT_TYPE_START. They are in room, which has as many bytes, or those of
+ * the body. Returns 0 or an errno: EINPROGRESS if they are not in memory, unless it may wait for a disk. */
+int representation_start(const struct representation *file, bool waits, char *room, struct slice *start);
 
 /* Returns whether it is an open file that has been removed. */
 bool representation_gone(const struct representation *file);

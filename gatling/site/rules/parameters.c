@@ -1,18 +1,12 @@
-/* parameters.c - see parameters.h. The notes are a table of bits, by hashes (a Bloom filter of one hash). */
+/* parameters.c - see parameters.h. */
 #include "gatling/site/rules/parameters.h"
 
 #include <openssl/rand.h>
 #include <pthread.h>
 
-#include "gatling/base/workspace.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/redirect_target.h"
 #include "gatling/site/rules/rules.h"
-
-enum {
-	BITS_LOG = 18, /* 2^18 bits, of which a query of 8 KiB sets at most 3 % */
-	BYTES = (1 << BITS_LOG) / 8
-};
 
 static uint64_t seed; /* keeps clients from choosing parameters with the hash of a rule's parameter */
 static pthread_once_t seeded = PTHREAD_ONCE_INIT;
@@ -54,9 +48,11 @@ uint64_t parameter_hash(const struct parameter *p) {
 }
 
 /* Returns the index of the bit of a hash. */
-static size_t bit_of(uint64_t h) { return ((h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - BITS_LOG); }
+static size_t bit_of(uint64_t h) { return ((h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - PARAMETER_BITS_LOG); }
 
-static void set_bit(uint64_t *bits, uint64_t h) { bits[bit_of(h) / 64] |= UINT64_C(1) << bit_of(h) % 64; }
+static void set_bit(struct parameter_notes *notes, uint64_t h) {
+	notes->bits[bit_of(h) / 64] |= UINT64_C(1) << bit_of(h) % 64;
+}
 
 /* Takes the next parameter off the front of a query, with the '?' or '&' before it. Returns false at the end. */
 static bool next_parameter(struct slice *query, struct slice *name, struct slice *value) {
@@ -89,16 +85,15 @@ bool parameter_find(struct slice query, const struct parameter *p, struct slice 
 	return false;
 }
 
-const uint64_t *parameters_note(struct slice query) {
-	uint64_t *bits = memset(WORKSPACE(BYTES), 0, BYTES);
+void parameters_note(struct slice query, struct parameter_notes *notes) {
+	memset(notes, 0, sizeof *notes);
 	for (struct slice name, value; next_parameter(&query, &name, &value);) {
 		const uint64_t h = hash_decoded(seed, name);
-		set_bit(bits, h);
-		set_bit(bits, hash_value(h, value));
+		set_bit(notes, h);
+		set_bit(notes, hash_value(h, value));
 	}
-	return bits;
 }
 
-bool parameters_may_have(const uint64_t *bits, const struct parameter *p) {
-	return bits[bit_of(p->hash) / 64] >> bit_of(p->hash) % 64 & 1;
+bool parameters_may_have(const struct parameter_notes *notes, const struct parameter *p) {
+	return notes->bits[bit_of(p->hash) / 64] >> bit_of(p->hash) % 64 & 1;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "gatling/base/workspace.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/parameters.h"
 #include "gatling/site/rules/redirect_rule.h"
@@ -21,7 +22,7 @@ static bool match_parameters(const struct redirect_rule *rule, struct slice quer
 }
 
 /* Returns whether the query may have the parameters of the rule. */
-static bool may_match_parameters(const struct redirect_rule *rule, const uint64_t *noted) {
+static bool may_match_parameters(const struct redirect_rule *rule, const struct parameter_notes *noted) {
 	for (unsigned i = 0; i < rule->parameters; i++)
 		if (!parameters_may_have(noted, &rule->parameter[i])) return false;
 	return true;
@@ -239,7 +240,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	const unsigned rules = there ? r->forced : r->rules;
 	result->vary = 0;
 	if (!request->path.length || !rules) return false;
-	const uint64_t *noted = NULL; /* by parameters_note() */
+	struct parameter_notes *noted = NULL; /* of the query, when the first rule requires parameters */
 	const bool deep = r->programs && request->reach;
 	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
@@ -254,7 +255,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->script = 0;
 		if (rule->scripts && !find_script(r, rule, request, reach, &subject.work, &result->script)) break;
 		if (rule->scripts ? !result->script : !pattern_match_parts(&rule->pattern, &subject, &match.captures)) continue;
-		if (rule->parameters && !noted) noted = parameters_note(request->query);
+		if (rule->parameters && !noted) parameters_note(request->query, noted = WORKSPACE(sizeof *noted));
 		if (!may_match_parameters(rule, noted)) continue;
 		subject.work += WORK_PARAMETER * rule->parameters * request->query.length;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
