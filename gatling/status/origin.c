@@ -28,7 +28,7 @@ static bool knows(const struct status_names *names, struct slice authority) {
 
 /* Returns whether each Sec-Fetch-Site, if there is any, allows an answer. */
 static bool is_of_this_site(struct slice lines) {
-	for (struct slice value; request_next_value(&lines, SLICE("sec-prefetch-site"), &value);)
+	for (struct slice value; request_next_value(&lines, SLICE("sec-fetch-site"), &value);)
 		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
 	return true;
 }
