@@ -9,8 +9,8 @@
 #define NOW(name) .family = (name)
 #define BYTES .unit = "bytes"
 #define HELP(sentence) .help = (sentence)
-#define TEXT(...) .place[IN_TEXT] = {__VA_ARGS__}
-#define PAGE(...) .place[IN_PAGE] = {__VA_ARGS__}
+#define TEXT(line, name, ...) .place[IN_TEXT] = {.in = (line), .words = (name), __VA_ARGS__}
+#define PAGE(line, name, ...) .place[IN_PAGE] = {.in = (line), .words = (name), __VA_ARGS__}
 #define ALWAYS .always = true
 #define FIRST .order = (-1)
 #define LAST .order = 1
