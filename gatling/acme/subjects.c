@@ -39,7 +39,7 @@ bool subject_possible(const char *name) {
 
 /* --- the list --- */
 
-static struct subject *find(const struct subjects *s, const char *name) {
+static struct subject *find_subject(const struct subjects *s, const char *name) {
 	struct subject *found;
 	TAILQ_FOREACH(found, &s->all, all) if (strcmp(found->name, name) == 0) return found;
 	return NULL;
@@ -47,7 +47,7 @@ static struct subject *find(const struct subjects *s, const char *name) {
 
 /* Adds a name that is not there yet. listed: it is to have a certificate; otherwise it just has one. */
 static void add(struct subjects *s, const struct acme_options *o, const char *name, bool listed, int64_t now_s) {
-	struct subject *found = find(s, name);
+	struct subject *found = find_subject(s, name);
 	if (!found && s->count == ACME_SUBJECTS_MAX) {
 		if (!s->told)
 			notice_line(LEVEL_WARNING, "certificates: there are more than %d names: %s is left out", ACME_SUBJECTS_MAX,

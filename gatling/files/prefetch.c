@@ -85,7 +85,7 @@ static void read_path(const struct docroot *docroot, struct slice path) {
 	read_rules(docroot, path.at, path.length);
 }
 
-static void run(struct job *job, const atomic_bool *stop) {
+static void run_prefetch(struct job *job, const atomic_bool *stop) {
 	const struct prefetch *f = (struct prefetch *)job;
 	for (size_t at = 0; at < f->length && !atomic_load(stop); at += strlen(f->path + at) + 1)
 		read_path(f->prefetcher->docroot, slice_of(f->path + at));
@@ -100,7 +100,7 @@ static void finish(struct job *job) {
 	free(f);
 }
 
-static struct prefetch *find(const struct prefetcher *prefetcher, uint64_t hash, struct slice path) {
+static struct prefetch *find_prefetch(const struct prefetcher *prefetcher, uint64_t hash, struct slice path) {
 	struct prefetch *f = LIST_FIRST(&prefetcher->bucket[hash / 2 % BUCKETS]);
 	while (f && !slice_equal((struct slice){.at = f->path, .length = f->length}, path)) f = LIST_NEXT(f, chain);
 	return f;
@@ -115,7 +115,7 @@ static struct jobs *shortest(const struct prefetcher *prefetcher) {
 }
 
 bool prefetch_is_under_way(const struct prefetcher *prefetcher, struct slice path) {
-	return find(prefetcher, prefetch_hash(path), path);
+	return find_prefetch(prefetcher, prefetch_hash(path), path);
 }
 
 bool prefetch_waited(const uint64_t *prefetched, struct slice path) {
@@ -127,12 +127,13 @@ bool prefetch_waited(const uint64_t *prefetched, struct slice path) {
 
 struct job *prefetch(struct prefetcher *prefetcher, struct slice path) {
 	const uint64_t hash = prefetch_hash(path);
-	struct prefetch *f = find(prefetcher, hash, path);
+	struct prefetch *f = find_prefetch(prefetcher, hash, path);
 	if (f) return &f->job;
 	if (prefetcher->count == PREFETCHES_MAX || path.length >= PREFETCH_PATH_MAX) return NULL;
 	if (!(f = malloc(sizeof *f + path.length + 1))) return NULL;
-	*f = (struct prefetch){
-		.job = {.run = run, .finish = finish, .prefetches = hash}, .prefetcher = prefetcher, .length = path.length};
+	*f = (struct prefetch){.job = {.run = run_prefetch, .finish = finish, .prefetches = hash},
+						   .prefetcher = prefetcher,
+						   .length = path.length};
 	*text_copy(f->path, path) = '\0';
 	if (!jobs_add(shortest(prefetcher), &f->job)) {
 		free(f);

@@ -41,7 +41,7 @@ void history_add(struct history *h, int64_t now_ms, const struct counters *sum, 
 
 /* Returns the moment `ago` before the last one in a ring, or the oldest that is kept, or NULL. added: how many were
  * added. */
-static const struct moment *find(const struct moment *ring, unsigned size, unsigned added, unsigned ago) {
+static const struct moment *find_moment(const struct moment *ring, unsigned size, unsigned added, unsigned ago) {
 	if (!added) return NULL;
 	if (ago >= added) ago = added - 1;
 	if (ago >= size) ago = size - 1;
@@ -49,11 +49,11 @@ static const struct moment *find(const struct moment *ring, unsigned size, unsig
 }
 
 const struct moment *history_second(const struct history *h, unsigned ago) {
-	return find(h->second, HISTORY_SECONDS + 1, h->seconds, ago);
+	return find_moment(h->second, HISTORY_SECONDS + 1, h->seconds, ago);
 }
 
 const struct moment *history_minute(const struct history *h, unsigned ago) {
-	return find(h->minute, HISTORY_MINUTES + 1, h->minutes, ago);
+	return find_moment(h->minute, HISTORY_MINUTES + 1, h->minutes, ago);
 }
 
 struct worker_rates history_worker(const struct history *h, unsigned worker, const struct moment *from,

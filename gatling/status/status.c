@@ -221,7 +221,7 @@ static void wait_for_clients(const struct status *s, struct pollfd *p) {
 		for (unsigned i = 0; i < 2 + s->clients; i++) p[i].revents = 0;
 }
 
-static void *run(void *argument) {
+static void *status_thread(void *argument) {
 	struct status *s = argument;
 	struct pollfd p[2 + STATUS_CLIENTS_MAX];
 	for (bool goes_on = true; goes_on;) {
@@ -280,7 +280,7 @@ int status_start(struct status *s, const char *about, struct counters *const *wo
 	s->sockets = count < STATUS_SOCKETS_MAX ? count : STATUS_SOCKETS_MAX;
 	memcpy(s->socket, sockets, s->sockets * sizeof *sockets);
 	s->started_ms = s->sample_ms = clock_ms();
-	int error = pthread_create(&s->thread, NULL, run, s);
+	int error = pthread_create(&s->thread, NULL, status_thread, s);
 	s->runs = !error;
 	return error;
 }

@@ -11,7 +11,7 @@ static unsigned count; /* of those in known; only grows */
 
 /* Returns the counters of an address, or NULL if there are too many. Takes the address over. The mutex must be
  * locked. */
-static struct upstream_counts *find(char *address) {
+static struct upstream_counts *find_counts(char *address) {
 	for (unsigned i = 0; i < count; i++) {
 		if (strcmp(known[i].address, address) != 0) continue;
 		free(address);
@@ -31,7 +31,7 @@ struct upstream_counts *upstream_counts_of(const char *address) {
 	for (char *c = copy; c && *c; c++)
 		if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\') *c = '?';
 	pthread_mutex_lock(&mutex);
-	struct upstream_counts *found = copy ? find(copy) : NULL;
+	struct upstream_counts *found = copy ? find_counts(copy) : NULL;
 	pthread_mutex_unlock(&mutex);
 	return found ? found : &others;
 }

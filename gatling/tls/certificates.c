@@ -348,7 +348,7 @@ static int by_name(const void *key, const void *element) {
 }
 
 /* Returns the first entry of a name, or NULL. */
-static const struct certified_name *find(const struct certificates *set, const char *text) {
+static const struct certified_name *find_name(const struct certificates *set, const char *text) {
 	const struct certified_name *found =
 		set->names ? bsearch(text, set->name, set->names, sizeof *set->name, by_name) : NULL;
 	while (found && found > set->name && strcmp(found[-1].text, text) == 0) found--;
@@ -363,11 +363,11 @@ static const struct certified_name *find_server(const struct certificates *set, 
 	for (; server_name[n] && n < HOST_MAX; n++) name[n] = text_lower(server_name[n]);
 	if (n && name[n - 1] == '.') n--;
 	name[n] = '\0';
-	const struct certified_name *found = n ? find(set, name) : NULL;
+	const struct certified_name *found = n ? find_name(set, name) : NULL;
 	char *dot = strchr(name, '.');
 	if (found || !dot || dot == name) return found;
 	dot[-1] = '*';
-	return find(set, dot - 1);
+	return find_name(set, dot - 1);
 }
 
 bool certificates_cover(const struct certificates *set, const char *name) {
@@ -385,7 +385,7 @@ int certificates_choose(SSL *ssl, int *alert, void *unused) {
 		*alert = SSL_AD_UNRECOGNIZED_NAME;
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	}
-	const struct certified_name *first = found ? found : find(set, ""), *end = set->name + set->names;
+	const struct certified_name *first = found ? found : find_name(set, ""), *end = set->name + set->names;
 	SSL_certs_clear(ssl); /* there are some after a HelloRetryRequest */
 	for (const struct certified_name *n = first; n && n < end && strcmp(n->text, first->text) == 0; n++) {
 		const struct pair *p = n->pair;
