@@ -13,6 +13,7 @@
 
 #include "gatling/base/notice.h"
 #include "gatling/files/report.h"
+#include "gatling/files/site_file.h"
 #include "gatling/http/coding.h"
 #include "gatling/sandbox/account.h"
 #include "gatling/site/site.h"
@@ -151,8 +152,8 @@ static void check_directory(const char *path) {
 
 static int check_file(const char *at, const struct stat *st, int type, struct FTW *where) {
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
-	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
-	bool passwords = strcmp(name, ".htaccess_global") == 0;
+	bool rules = strcmp(name, site_file_name[SITE_HEADERS]) == 0 || strcmp(name, site_file_name[SITE_REDIRECTS]) == 0;
+	bool passwords = strcmp(name, site_file_name[SITE_PASSWORDS]) == 0;
 	/* the passwords of a directory that is not a site take effect there, too: see basic_auth_guard() */
 	if ((passwords && where->level == 2) || strcmp(name, ".htaccess") == 0) {
 		struct guard guard = basic_auth_of_files(walked.auth, path, NULL);

@@ -9,6 +9,7 @@
 #include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
 #include "gatling/files/key_file.h"
+#include "gatling/files/site_file.h"
 #include "gatling/http/coding.h"
 #include "io/at_once.h"
 
@@ -58,15 +59,16 @@ static int read_file(const struct docroot *docroot, const char *path) {
 /* Reads the .htaccess of each directory on the path, with its usual file of users, and the rules of a site, which is
  * the root or a directory in it. */
 static void read_rules(const struct docroot *docroot, const char *path, size_t length) {
-	static const char *const rules[] = {".htaccess", ".htpasswd", ".htaccess_global", "_headers", "_redirects"};
+	static const char *const everywhere[] = {".htaccess", ".htpasswd"};
+	enum { EVERYWHERE = sizeof everywhere / sizeof *everywhere };
 	char name[PREFETCH_PATH_MAX + NAME_ROOM];
 	unsigned depth = 0;
 	for (size_t i = 0; i < length; i++) {
 		if (i && path[i - 1] != '/') continue;
 		memcpy(name, path, i);
-		size_t count = depth++ < 2 ? sizeof rules / sizeof *rules : 2;
+		const size_t count = depth++ < 2 ? EVERYWHERE + SITE_FILES : EVERYWHERE;
 		for (size_t k = 0; k < count; k++) {
-			*text_copy_string(name + i, rules[k]) = '\0';
+			*text_copy_string(name + i, k < EVERYWHERE ? everywhere[k] : site_file_name[k - EVERYWHERE]) = '\0';
 			(void)read_file(docroot, name);
 		}
 	}

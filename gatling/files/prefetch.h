@@ -1,8 +1,8 @@
 /* prefetch.h - threads beside the loop that read from a disk what a response needs, so that the loop finds it in
  * memory: the directories on the path of a file, the file, its precompressed copies, the .htaccess of each directory,
  * and the rules of a site. */
-#ifndef GATLING_FILES_FETCH_H
-#define GATLING_FILES_FETCH_H
+#ifndef GATLING_FILES_PREFETCH_H
+#define GATLING_FILES_PREFETCH_H
 
 #include "gatling/base/hash.h"
 #include "gatling/base/job.h"

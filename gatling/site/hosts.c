@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/files/site_file.h"
 #include "gatling/http/host.h"
 
 bool host_has_directory(enum vhosts vhosts, struct slice name) {
@@ -100,11 +101,13 @@ void hosts_print(const struct hosts *hosts, const char *prefix) {
 
 /* Returns whether default/ has what only the directory of a site has. */
 static bool has_default(const struct docroot *docroot) {
-	static const char *const name[] = {"default/index.html", "default/_headers", "default/_redirects",
-									   "default/.htaccess_global"};
+	char path[64] = "default/index.html";
 	struct stat st;
-	for (size_t i = 0; i < sizeof name / sizeof *name; i++)
-		if (docroot_stat(docroot, name[i], &st) == 0 && S_ISREG(st.st_mode)) return true;
+	for (size_t i = 0;; i++) {
+		if (docroot_stat(docroot, path, &st) == 0 && S_ISREG(st.st_mode)) return true;
+		if (i == SITE_FILES) break;
+		snprintf(path, sizeof path, "default/%s", site_file_name[i]);
+	}
 	return false;
 }
 

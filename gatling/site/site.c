@@ -14,7 +14,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/files/report.h"
-#include "gatling/http/coding.h"
+#include "gatling/files/site_file.h"
 #include "gatling/site/rules/text_file.h"
 #include "gatling/site/rules/trust.h"
 
@@ -24,8 +24,6 @@ enum {
 	PREFETCHED_MAX = 4 * FILE_PATH_MAX,
 	SITE_LINE_SHOWN = 200 /* bytes of a malformed line */
 };
-
-static const char headers_name[] = "_headers", redirects_name[] = "_redirects", auth_name[] = ".htaccess_global";
 
 struct site_entry {
 	struct site site; /* first: a pointer to it is one to this */
@@ -102,18 +100,16 @@ bool site_begins_at(const struct site *site, struct slice path) {
 }
 
 bool site_shows(const struct site *site, struct slice path) {
-	path = coding_original(path);
-	if (!path.length || path.at[path.length - 1] != 's') return true; /* the usual case */
-	size_t directory = site->holds_sites ? slice_until(path, '/') + 1 : 0;
-	struct slice name = directory < path.length ? slice_rest(path, directory) : path;
-	return !slice_equal(name, SLICE(headers_name)) && !slice_equal(name, SLICE(redirects_name));
+	if (site_file_is_rules(path)) return false;
+	const size_t directory = site->holds_sites ? slice_until(path, '/') + 1 : path.length;
+	return directory >= path.length || !site_file_is_rules(slice_rest(path, directory));
 }
 
 /* --- its files --- */
 
 /* Writes the path of a file of a site to path (FILE_PATH_MAX bytes), and returns it. */
-static const char *file_path(const struct site_entry *e, const char *name, char *path) {
-	memcpy(text_copy(path, e->site.prefix), name, strlen(name) + 1);
+static const char *file_path(const struct site_entry *e, enum site_file file, char *path) {
+	*text_copy_string(text_copy(path, e->site.prefix), site_file_name[file]) = '\0';
 	return path;
 }
 
@@ -187,13 +183,14 @@ static void report_further_lines(const struct rules_reader *r) {
 
 /* A file of rules and its parser. */
 struct rules_kind {
-	const char *name;
+	enum site_file file;
+	bool closes; /* without it, the site may not be what its owner means: access is denied */
 	void *(*parse)(struct slice text, struct rules_report *report);
 	void (*free)(void *rules);
 };
 
-static const struct rules_kind headers_kind = {headers_name, header_rules_parse, header_rules_free};
-static const struct rules_kind redirects_kind = {redirects_name, redirect_rules_parse, redirect_rules_free};
+static const struct rules_kind headers_kind = {SITE_HEADERS, false, header_rules_parse, header_rules_free};
+static const struct rules_kind redirects_kind = {SITE_REDIRECTS, true, redirect_rules_parse, redirect_rules_free};
 
 /* Returns the current rules of a file, and frees `rules` if they are replaced. While the file cannot be read, the
  * current rules are the last ones, or those of another worker. */
@@ -210,7 +207,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	char *text;
 	size_t length;
 	const ino_t before = file->version.inode;
-	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->name, reader.path), &text, &length);
+	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->file, reader.path), &text, &length);
 	if (state == TEXT_SAME) return rules;
 	if (state == TEXT_NEW && rules && before == file->version.inode && file_version_unsettled_ms(&file->version)) {
 		file->recent = true; /* somebody may be in the middle of writing it: it is read again at the next check */
@@ -224,7 +221,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	const bool entered =
 		file->error != EACCES || file->version.mode; /* otherwise its directory denies access, and is reported */
 	const size_t said = strlen(error.text);
-	if (kind == &redirects_kind && !rules)
+	if (kind->closes && !rules)
 		snprintf(error.text + said, sizeof error.text - said, "; until that is mended, access to the site is denied");
 	if (state == TEXT_FAILED && entered) text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
@@ -248,7 +245,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 static bool may_pass_on(const struct sites *s, const struct site_entry *e) {
 	char path[FILE_PATH_MAX], why[TRUST_WHY_MAX], text[TRUST_WHY_MAX + 64];
 	if (!e->is_site || !redirect_rules_passing(e->site.redirects)) return false;
-	if (trust_file(s->docroot, s->starter, e->prefix, file_path(e, redirects_name, path), &e->redirects, why))
+	if (trust_file(s->docroot, s->starter, e->prefix, file_path(e, SITE_REDIRECTS, path), &e->redirects, why))
 		return true;
 	snprintf(text, sizeof text, "rules that pass requests on are answered with 503: %s", why);
 	if (*why) text_file_complain(&e->redirects, path, 0, text);
@@ -281,20 +278,20 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.redirects_known = e->site.redirects || e->redirects.error == ENOENT;
 	e->site.known = !is_awaited(e->site.redirects, &e->redirects) && !is_awaited(e->site.headers, &e->headers);
 	guard_release(&e->site.guard);
-	e->site.guard = basic_auth_of_files(s->auth, file_path(e, auth_name, path), is_inner(s, e) ? auth_name : NULL);
+	e->site.guard = basic_auth_of_files(s->auth, file_path(e, SITE_PASSWORDS, path),
+										is_inner(s, e) ? site_file_name[SITE_PASSWORDS] : NULL);
 	/* rules that cannot be read may hide files */
 	if (e->site.known && !e->site.redirects_known) e->site.guard.permission = PERMISSION_DENIED;
 }
 
 /* Returns whether update_files() can check the files without waiting for a disk. */
 static bool files_are_in_memory(const struct sites *s, const struct site_entry *e) {
-	static const char *const names[] = {headers_name, redirects_name, auth_name};
 	char path[FILE_PATH_MAX];
 	struct stat st;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (docroot_stat_at_once(s->docroot, file_path(e, names[i], path), &st) == -1 && errno == EINPROGRESS)
-			return false;
-	return !is_inner(s, e) || docroot_stat_at_once(s->docroot, auth_name, &st) != -1 || errno != EINPROGRESS;
+	for (enum site_file i = 0; i < SITE_FILES; i++)
+		if (docroot_stat_at_once(s->docroot, file_path(e, i, path), &st) == -1 && errno == EINPROGRESS) return false;
+	return !is_inner(s, e) || docroot_stat_at_once(s->docroot, site_file_name[SITE_PASSWORDS], &st) != -1 ||
+		   errno != EINPROGRESS;
 }
 
 /* --- its directory --- */
@@ -350,13 +347,13 @@ static int look_at_directory(const struct sites *s, struct slice prefix, bool at
 }
 
 /* Writes the paths that are prefetched for an authority, with a NUL between them, to text (PREFETCHED_MAX bytes).
- * Fetching them reads all that look_up() needs. */
+ * Any file of a site does: with it, all of them are read (files/prefetch.c). */
 static struct slice prefetched_paths(const struct sites *s, const struct authority_entry *a, char *text) {
 	char *end = text;
 	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++) {
 		const size_t length = candidate_path(a, i, end);
 		if (!may_be_site(s, (struct slice){.at = end, .length = length})) continue;
-		end = text_copy_string(end + length, headers_name);
+		end = text_copy_string(end + length, site_file_name[SITE_HEADERS]);
 		*end++ = '\0';
 	}
 	return (struct slice){.at = text, .length = (size_t)(end - text) - 1};
@@ -445,7 +442,7 @@ static bool is_unruled(struct sites *s, struct slice prefix, int64_t now_ms) {
 	struct stat st;
 	const struct slice unruled = {.at = s->unruled.prefix, .length = s->unruled.length};
 	if (s->unruled.seen_ms == now_ms && slice_equal(unruled, prefix)) return true;
-	char *end = text_copy_string(text_copy(file, prefix), redirects_name);
+	char *end = text_copy_string(text_copy(file, prefix), site_file_name[SITE_REDIRECTS]);
 	*end = '\0';
 	if (!names_lacked_lately(s->names, (struct slice){.at = file, .length = (size_t)(end - file)}) &&
 		(docroot_lstat(s->docroot, file, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)))
@@ -488,5 +485,5 @@ void site_complain(const struct site *site, unsigned line) {
 	snprintf(text, sizeof text,
 			 "with this rule a response gets more than %d bytes of fields, or takes too long: answered with 500",
 			 HEADER_OCTETS_MAX);
-	text_file_complain(&e->headers, file_path(e, headers_name, path), line, text);
+	text_file_complain(&e->headers, file_path(e, SITE_HEADERS, path), line, text);
 }

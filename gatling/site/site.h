@@ -59,7 +59,7 @@ const struct site *sites_find(struct sites *sites, struct slice host, unsigned p
  * leading slash. Returns false with errno: EACCES, or EAGAIN if that cannot be known for now. */
 bool sites_may_send(struct sites *sites, const struct site *site, struct slice path, int64_t now_ms);
 
-/* Returns how often a file _headers has changed. */
+/* Returns how often a file _headers has changed, whose fields are in the representations that the cache keeps. */
 unsigned sites_changes(const struct sites *sites);
 
 /* Returns whether a path in the site (decoded; empty, or with a slash at its end only) is that of its directory, or of

@@ -66,6 +66,8 @@ int decision_find(const struct decision *d, struct lookup *l, struct resource **
 /* Answers with the status, and with a page of the site if it has one. */
 void answer_error(struct decision *d, int status);
 
+/* --- answer_access.c --- */
+
 /* Returns whether a guard admits the request. If not, fills in the response. */
 bool decision_admitted(struct decision *d, const struct guard *guard);
 

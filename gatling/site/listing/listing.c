@@ -12,6 +12,7 @@
 #include "gatling/base/gzip.h"
 #include "gatling/base/platform.h"
 #include "gatling/files/key_file.h"
+#include "gatling/files/site_file.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/path.h"
 #include "gatling/site/listing/listing_writer.h"
@@ -120,9 +121,7 @@ static bool is_full(const struct listing *l, size_t bytes, struct slice name) {
 /* Returns whether listings show files of that name. */
 static bool is_shown(struct slice name, bool of_site) {
 	if (name.at[0] == '.' || name.length > NAME_MAX || !path_allows(name)) return false;
-	if (!of_site) return true;
-	name = coding_original(name);
-	return !slice_equal(name, SLICE("_headers")) && !slice_equal(name, SLICE("_redirects"));
+	return !of_site || !site_file_is_rules(name);
 }
 
 /* Adds the contents of the directory to the totals of the listing, and names and entries to the streams. Returns 0 or

@@ -9,18 +9,19 @@
  *         is :name, it may be any, also empty, and :name stands for it; but not "." or "..", in any encoding, if it
  *         becomes part of the path of `to`. If a query repeats a parameter, the first that suits counts.
  * to      a path, or a URL to redirect to. The names of `from` and of parameters in it, and :splat, are replaced. Any
- *         other ':' is itself. In a path, values of parameters have %2F for '/'. A
- *         path of the site or of an upstream has no segment "." or "..", as it is written or with names replaced. A
- *         placeholder in the host of a URL needs text behind it that begins with '.', so that clients cannot choose
- *         the domain.
+ *         other ':' is itself. In a path, values of parameters have %2F for '/'. A path of the site or of an upstream
+ *         has no segment "." or "..", as it is written or with names replaced. A placeholder in the host of a URL needs
+ *         text behind it that begins with '.', so that clients cannot choose the domain.
  * status  301 (the default), 302, 303, 307, 308: a redirect. 200, 401, 403, 404, 410, 418, 451, 500, 503: the content
- * of the path `to`, a file of the site, with that status; the query and fragment of `to` are ignored. With 200, `to`
- *         may be left out: then it is the path of the request. 200 and a URL http://HOST:PORT/...: the
- *         request is passed on to that host, or to any of several with commas between them (upstream_address.h).
- *         A URL fcgi:// or scgi:// is that of a program: the same with 200, or no status. It has no fragment.
+ *         of the path `to`, a file of the site, with that status; the query and fragment of `to` are ignored. With 200,
+ *         `to` may be left out: then it is the path of the request. 200 and a URL http://HOST:PORT/...: the request is
+ *         passed on to that host, or to any of several with commas between them (upstream_address.h). A URL fcgi:// or
+ *         scgi:// is that of a program: the same with 200, or no status. It has no fragment.
  * !       The rule also applies where there is a file. But a rule above it that applies comes first: if that has no
- * '!', the file is sent. Condition  Language=de,en: the client prefers one of these languages, or a variety of one.
- * Cookie=a,b: it has one of these cookies. Both: both are met. Country and Role are never met.
+ *         '!', the file is sent.
+ * Condition
+ *         Language=de,en: the client prefers one of these languages, or a variety of one. Cookie=a,b: it has one of
+ *         these cookies. Both: both are met. Country and Role are never met.
  *
  * A rule with fcgi:// and no path is for the scripts of the site: it applies to a path if that, or a part of it that
  * ends before a '/', matches `from` and is a file. One with a path also applies where there is a file with the
@@ -105,11 +106,10 @@ bool redirect_rules_forced(const struct redirect_rules *rules);
 /* Returns whether a rule applies, which is the first one in the file, and fills in *result. there: there may be a file,
  * which comes before a rule without '!': then this returns whether the rule comes before the file. But a rule that runs
  * what is there, or one with '!' and a status from 400 on, comes before those above it that would leave the path to the
- * file. Skips a rule whose
- * target would have no valid host, does not fit into the buffer (REDIRECT_TARGET_MAX bytes), or would be a path with a
- * segment "." or "..". But the result is `refused` if the target of a forced rule does not fit, since that may protect
- * a file, or if comparing a long path or query with all rules would take too long, or if it is unknown whether a file
- * is there that a rule is for. */
+ * file. Skips a rule whose target would have no valid host, does not fit into the buffer (REDIRECT_TARGET_MAX bytes),
+ * or would be a path with a segment "." or "..". But the result is `refused` if the target of a forced rule does not
+ * fit, since that may protect a file, or if comparing a long path or query with all rules would take too long, or if it
+ * is unknown whether a file is there that a rule is for. */
 bool redirect_rules_match(const struct redirect_rules *rules, const struct redirect_request *request, bool there,
 						  char *buffer, struct redirect *result);
 
