@@ -38,7 +38,7 @@ const struct peer *conn_peer(const struct conn *conn);
 struct wait conn_waits(const struct conn *conn);
 
 /* Return whether it waits for a request of which nothing has been read; for the rest of a head or of a handshake; or
- * for the client to take content that is under way, or to send it. */
+ * for the client to take content that is under way, also if that is in the kernel, or to send it. */
 bool conn_is_idle(const struct conn *conn);
 bool conn_is_unfinished(const struct conn *conn);
 bool conn_waits_for_client(const struct conn *conn);

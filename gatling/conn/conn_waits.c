@@ -1,4 +1,5 @@
 /* conn_waits.c - see conn.h: what a connection waits for. */
+#include "gatling/base/platform.h"
 #include "gatling/conn/conn.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
@@ -34,5 +35,8 @@ bool conn_is_unfinished(const struct conn *c) { return conn_waits(c).what == WAI
 bool conn_waits_for_client(const struct conn *c) {
 	const enum wait_for what = conn_waits(c).what;
 	const bool in_block = what == WAIT_HEAD && c->state == CONN_HTTP2; /* it has streams to take, too, or could have */
+	/* the end of the last response may still be in the kernel */
+	const bool ends = what == WAIT_LINGER || (what == WAIT_REQUEST && c->state == CONN_HTTP2);
+	if (ends) return platform_send_queue(c->fd) > 0;
 	return (in_block || what == WAIT_CLIENT_SENDS || what == WAIT_CLIENT_TAKES) && !io_reading(c->context->loop, c->fd);
 }

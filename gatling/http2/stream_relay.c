@@ -90,7 +90,8 @@ void stream_relay_taken(struct http2 *h, struct stream *s) {
 /* Returns whether the client may send content of the request, but does not. */
 static bool lacks_content(const struct http2 *h, const struct stream *s) {
 	const struct exchange *x = s->exchange;
-	const bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !proxied_unsent(x->proxied);
+	const bool taken = !proxied_unsent(x->proxied) || proxied_holds(x->proxied);
+	const bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && taken;
 	return s->receiving && !x->tunnel && !exchange_waits_for_100(x) && can_send;
 }
 

@@ -98,6 +98,9 @@ size_t proxied_room(const struct proxied *proxied);
 /* Returns how many bytes of content, with its frames, the upstream has not taken yet. */
 size_t proxied_unsent(const struct proxied *proxied);
 
+/* Returns whether they are held back until more comes, or the end, so that a program can be told their length. */
+bool proxied_holds(const struct proxied *proxied);
+
 /* PROXIED_HEAD: proxied_head() returns the head and its field lines. Both are valid until proxied_take_head(), which
  * continues with what follows the head. */
 const struct upstream_response *proxied_head(const struct proxied *proxied, struct slice *lines);

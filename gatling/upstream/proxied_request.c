@@ -86,7 +86,10 @@ void proxied_flush(struct proxied *p) {
 		proxied_use(p, false, 0);
 		return;
 	}
-	if (p->holds && !p->complete && p->held <= PROXIED_HELD) return;
+	if (p->holds && !p->complete && p->held <= PROXIED_HELD) {
+		if (p->link && p->state != PROXIED_CONNECTS) io_dontwantwrite(proxied_loop(p), p->link->fd);
+		return;
+	}
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
 	p->holds = false;
 	while (can_write(p) && proxied_to_send(p)) outgoing_sent(&p->out, write_some(p, outgoing_rest(&p->out)));
@@ -99,6 +102,7 @@ void proxied_flush(struct proxied *p) {
 }
 
 size_t proxied_unsent(const struct proxied *p) { return outgoing_content(&p->out); }
+bool proxied_holds(const struct proxied *p) { return p->holds; }
 
 /* Returns whether content of the request is dropped. */
 static bool drops_content(const struct proxied *p) { return p->unwanted || p->state >= PROXIED_ENDED; }

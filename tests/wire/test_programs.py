@@ -8,13 +8,14 @@ import signal
 import socket
 import struct
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from gatling import Root, Server, certificate, children, eventually
-from http2 import Http2
+from http2 import DATA, Http2, frame
 from test_guard import HASHES, basic
 from test_upstream import passing
 from upstream import Link, Request, Upstream, echo
@@ -626,6 +627,22 @@ def test_a_program_that_stalls_costs_only_its_own_request(build, program):
         assert all(c.get("/app/x").body == b"ok" for _ in range(10))
         release.set()
         assert slow.response().body == b"ok"
+
+
+@pytest.mark.parametrize("connect", [Server.connect, Http2], ids=["http1", "http2"])
+def test_content_without_a_length_that_stops_is_not_waited_for(build, connect):
+    """It is held back, to tell the program its length."""
+    upstream, server = running(build, "fcgi", flags=("-T", "1"))
+    with upstream, server as server, connect(server) as c:
+        if connect is Http2:
+            c.ask("/app/x", method="POST", end=False)
+            c.send(frame(DATA, 0, 1, b"x" * 100))
+        else:
+            c.send(b"POST /app/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n" + b"x" * 100)
+        begun, used = time.monotonic(), server.cpu_seconds()
+        while c.socket.recv(4096):
+            assert time.monotonic() < begun + 10
+        assert server.cpu_seconds() - used < 0.5  # meanwhile nothing is done
 
 
 def test_more_connections_than_a_program_takes_are_a_503(build):

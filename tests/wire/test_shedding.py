@@ -454,7 +454,10 @@ def test_slow_readers_and_senders_go_when_connections_run_short(build, files):
         reader, sender, stream = stop_reading(server), server.connect(), Http2(server, window=0)
         sender.send(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
         stream.ask("/big.bin")
-        slow = [reader.socket, sender.socket, stream.socket]
+        last, ended = server.connect(receive_buffer=1), Http2(server, receive_buffer=1)  # all of it is in the kernel
+        last.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=0-29999\r\nConnection: close\r\n\r\nx")
+        ended.ask("/big.bin", ("range", "bytes=0-29999"))
+        slow = [reader.socket, sender.socket, stream.socket, last.socket, ended.socket]
         steady = server.connect(receive_buffer=4096)
         steady.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
         idle = [server.connect() for _ in range(31)]  # three quarters, and fewer than nine tenths
@@ -471,7 +474,7 @@ def test_slow_readers_and_senders_go_when_connections_run_short(build, files):
             eventually(functools.partial(has_been_closed, s))
         assert all(c.get("/small.bin").body == SMALL for c in idle)
         assert steady.socket.recv(4000)
-        for c in [reader, sender, stream, steady, *idle]:
+        for c in [reader, sender, stream, last, ended, steady, *idle]:
             c.close()
 
 
