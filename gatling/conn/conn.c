@@ -334,7 +334,7 @@ static void count_timeout(const struct conn *c, enum wait_for what) {
 }
 
 /* Returns whether it waits for the rest of a request of HTTP/1.1 that can still be refused. */
-static bool lacks_request(const struct conn *c, enum wait_for what) {
+static bool lacks_http1_request(const struct conn *c, enum wait_for what) {
 	if (c->state == CONN_PASS) return what == WAIT_CLIENT_SENDS && !c->exchange->status;
 	return c->state == CONN_HEAD || c->state == CONN_BODY;
 }
@@ -342,7 +342,7 @@ static bool lacks_request(const struct conn *c, enum wait_for what) {
 void conn_timed_out(struct conn_context *w, struct conn *c) {
 	const struct wait wait = conn_waits(c);
 	struct conn_run run = {.drained = wait.what == WAIT_DRAIN};
-	if (lacks_request(c, wait.what)) {
+	if (lacks_http1_request(c, wait.what)) {
 		count_timeout(c, wait.what);
 		c->state = (uint8_t)conn_http1_refuse_late(c, &run);
 		run.progress = true;

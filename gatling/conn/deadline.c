@@ -82,7 +82,9 @@ bool conn_extend_deadline(struct conn *c, enum wait_for what) {
 	case WAIT_REQUEST:
 	case WAIT_HEAD:
 	case WAIT_CLIENT_SENDS:
-	case WAIT_DRAIN: extended = c->http2 && acknowledged && c->unacknowledged > 0; break;
+	case WAIT_DRAIN: /* on HTTP/2 the client may still take the end of other responses */
+		extended = c->http2 && acknowledged && c->unacknowledged > 0;
+		break;
 	}
 	if (extended) set_timer(c);
 	return extended;

@@ -163,7 +163,7 @@ void exchange_end(struct exchange *x) {
 	if (!x) return;
 	waiter_leave(&x->waiter);
 	if (x->status) log_upstream(x);
-	else if (!x->answered) exchange_note(x, NULL, EXCHANGE_GONE, (struct slice){0}, 0);
+	else if (!x->answered) exchange_note(x, NULL, EXCHANGE_UNANSWERED, (struct slice){0}, 0);
 	proxied_free(x->proxied);
 	free((struct request *)(uintptr_t)x->request);
 	free(x->failed_at);

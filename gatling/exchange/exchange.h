@@ -96,9 +96,9 @@ void exchange_note(struct exchange *exchange, struct response_batch *batch, int 
 /* Returns the bytes of memory of an exchange that was kept, without what the carrier holds. */
 size_t exchange_memory(const struct exchange *exchange);
 
-/* Ends and frees an exchange that was kept; NULL is allowed. Logs the response of an upstream, or with EXCHANGE_GONE
- * that there was no answer. */
-enum { EXCHANGE_GONE = 499 }; /* the status of nginx for a client that left before its request was answered */
+/* Ends and frees an exchange that was kept; NULL is allowed. Logs the response of an upstream, or with
+ * EXCHANGE_UNANSWERED that there was no answer. */
+enum { EXCHANGE_UNANSWERED = 499 }; /* that of nginx for a client that has left; here also for one that was closed */
 void exchange_end(struct exchange *exchange);
 
 /* --- exchange_relay.c: content, both ways, between the carrier and the proxied request --- */
