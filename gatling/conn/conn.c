@@ -340,7 +340,7 @@ static bool lacks_http1_request(const struct conn *c, enum wait_for what) {
 }
 
 void conn_timed_out(struct conn_context *w, struct conn *c) {
-	const struct wait wait = conn_waits(c);
+	const struct waiting wait = conn_waits(c);
 	struct conn_run run = {.drained = wait.what == WAIT_DRAIN};
 	if (lacks_http1_request(c, wait.what)) {
 		count_timeout(c, wait.what);

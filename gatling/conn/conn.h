@@ -35,7 +35,7 @@ const struct peer *conn_peer(const struct conn *conn);
 /* --- conn_waits.c --- */
 
 /* Returns what the connection waits for. */
-struct wait conn_waits(const struct conn *conn);
+struct waiting conn_waits(const struct conn *conn);
 
 /* Return whether it waits for a request of which nothing has been read; for the rest of a head or of a handshake; or
  * for the client to take content that is under way, also if that is in the kernel, or to send it. */

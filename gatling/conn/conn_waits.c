@@ -4,14 +4,14 @@
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
 
-static struct wait wait_of(enum wait_for what) { return (struct wait){.what = what}; }
+static struct waiting wait_of(enum wait_for what) { return (struct waiting){.what = what}; }
 
-static struct wait http2_wait_of(const struct conn *c) {
+static struct waiting http2_wait_of(const struct conn *c) {
 	if (http2_end_announced(c->http2)) return wait_of(WAIT_DRAIN);
 	return c->frames_wait ? wait_of(WAIT_CLIENT_TAKES) : http2_waits(c->http2);
 }
 
-struct wait conn_waits(const struct conn *c) {
+struct waiting conn_waits(const struct conn *c) {
 	switch ((enum conn_state)c->state) {
 	case CONN_PROXY:
 	case CONN_HANDSHAKE:
@@ -20,7 +20,7 @@ struct wait conn_waits(const struct conn *c) {
 	case CONN_BODY: return wait_of(WAIT_CLIENT_SENDS);
 	case CONN_CONTINUE:
 	case CONN_WRITE: return wait_of(WAIT_CLIENT_TAKES);
-	case CONN_JOB: return (struct wait){.what = WAIT_JOB, .since_ns = c->exchange->waits_since_ns};
+	case CONN_JOB: return (struct waiting){.what = WAIT_JOB, .since_ns = c->exchange->waits_since_ns};
 	case CONN_PASS: return wait_of(conn_relay_waits(c));
 	case CONN_HTTP2: return http2_wait_of(c);
 	case CONN_LINGER:

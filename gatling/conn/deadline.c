@@ -16,7 +16,7 @@ static int64_t linger_ms(const struct conn *c) {
 /* The deadline of a request that waits for a job is its own, whatever other streams do. */
 static int64_t timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
-	const struct wait wait = conn_waits(c);
+	const struct waiting wait = conn_waits(c);
 	switch (wait.what) {
 	case WAIT_REQUEST: return milliseconds(o->keepalive_timeout_s);
 	case WAIT_HEAD: return milliseconds(o->head_timeout_s);

@@ -27,7 +27,7 @@ enum wait_for {
 	WAIT_LINGER        /* until the client has read the last response */
 };
 
-struct wait {
+struct waiting {
 	enum wait_for what;
 	int64_t since_ns; /* WAIT_JOB: when the longest wait for one began, on the clock of the loop; else 0 */
 };

@@ -77,7 +77,7 @@ bool http2_sendable(const struct http2 *http2);
 
 /* Returns what the session waits for, with nothing to send: WAIT_JOB if any stream waits for a job, WAIT_UPSTREAM or
  * WAIT_TUNNEL if none waits for the client. */
-struct wait http2_waits(const struct http2 *http2);
+struct waiting http2_waits(const struct http2 *http2);
 
 /* Returns whether any stream waits for an upstream. */
 bool http2_awaits_upstream(const struct http2 *http2);

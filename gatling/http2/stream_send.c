@@ -50,12 +50,12 @@ static bool waits_only_for_upstreams(const struct http2 *h) {
 	return h->passes;
 }
 
-struct wait http2_waits(const struct http2 *h) {
-	if (h->block_stream || !h->open) return (struct wait){.what = h->block_stream ? WAIT_HEAD : WAIT_REQUEST};
+struct waiting http2_waits(const struct http2 *h) {
+	if (h->block_stream || !h->open) return (struct waiting){.what = h->block_stream ? WAIT_HEAD : WAIT_REQUEST};
 	const int64_t since_ns = waiting_since(h);
-	if (since_ns) return (struct wait){.what = WAIT_JOB, .since_ns = since_ns};
-	if (!waits_only_for_upstreams(h)) return (struct wait){.what = WAIT_CLIENT_SENDS};
-	return (struct wait){.what = h->tunnels ? WAIT_TUNNEL : WAIT_UPSTREAM};
+	if (since_ns) return (struct waiting){.what = WAIT_JOB, .since_ns = since_ns};
+	if (!waits_only_for_upstreams(h)) return (struct waiting){.what = WAIT_CLIENT_SENDS};
+	return (struct waiting){.what = h->tunnels ? WAIT_TUNNEL : WAIT_UPSTREAM};
 }
 
 bool http2_awaits_upstream(const struct http2 *h) {

@@ -143,6 +143,7 @@ static const char *parse_own(struct realm *realm, unsigned *number) {
 		}
 		if (wrong) return wrong;
 	}
+	*number = lines.number;
 	if (rules->realm.at && !users) return "there is no USER:HASH below the realm, so access is denied";
 	*number = 1;
 	if (users && !access_add_test(rules->rule, ACCESS_VALID_USER)) return "there is no memory, so access is denied";

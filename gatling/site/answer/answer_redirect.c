@@ -48,8 +48,9 @@ bool answer_link(struct decision *d) {
 	char target[TARGET_MAX], *at = d->context->room->location;
 	if (names_lack(d->context->names, slice_of(d->path))) return false;
 	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) {
-		if (docroot_error_is_temporary(errno)) answer_error(d, 503);
-		return docroot_error_is_temporary(errno);
+		const bool unknown = docroot_error_is_temporary(errno);
+		if (unknown) answer_error(d, 503);
+		return unknown;
 	}
 	if (!strstr(target, "://")) {
 		(void)report_link(&d->context->docroot, d->path);
