@@ -1,5 +1,5 @@
-/* answer.c - see answer.h. answer() decides in this order: method, what was answered a moment ago, site, path, HTTPS, the
- * owner's fields, passwords, whether the rules are known, forced rules, the file, or what takes its place. */
+/* answer.c - see answer.h. answer() decides in this order: method, what was answered a moment ago, site, path, HTTPS,
+ * the owner's fields, passwords, whether the rules are known, forced rules, the file, or what takes its place. */
 #include "gatling/site/answer/answer.h"
 
 #include <errno.h>
