@@ -325,6 +325,7 @@ int main(int argc, char **argv) {
 	if (service_open(&p.service, &p.sockets) == -1 || consider_activation(&options, &p.sockets) == -1) return 1;
 	const struct keeper_options keeper = {
 		.root = options.root, .terminal = terminal, .sandbox = options.sandbox, .runs_programs = options.acme.on};
+	/* the keeper stays in it: what follows runs in its children, a server each */
 	if (keeper_start(&keeper, &p.service, &p.sockets, &signals, &p.link) == -1) return 1;
 	if (p.link.predecessor != -1) notice_serving(); /* it has the standard error of that server */
 	/* platform_has_ktls() is called as root; with kTLS, SIGIO does not report that a socket has room again (Linux 6.1,

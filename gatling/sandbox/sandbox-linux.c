@@ -382,6 +382,7 @@ const char *sandbox_enter_connector(bool on, const struct account *user) {
 	sandbox_refuse_privileges();
 	const char *wrong = user ? account_become_with_groups(user) : NULL;
 	if (wrong) return wrong;
+	if (!sanitized) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the change of user may have allowed tracing again */
 	const int error = keep_server_capabilities(&kept);
 	if (error) return strerror(error);
 	enter("gatling-broker", on, allow_connector);

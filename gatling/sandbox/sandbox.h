@@ -49,9 +49,9 @@ void sandbox_refuse_privileges(void);
  * again (prctl(2), PR_SET_DUMPABLE). */
 void sandbox_drop_capabilities(struct sandbox *sandbox);
 
-/* Makes the whole file system read-only: nothing is written, created, removed or executed by name. With `beneath`,
- * nothing outside the working directory is read. Descriptors that are open stay as they are. No other thread may run
- * yet. */
+/* With Landlock: makes the whole file system read-only: nothing is written, created, removed or executed by name. With
+ * `beneath`, nothing outside the working directory is read. Descriptors that are open stay as they are. No other thread
+ * may run yet. */
 void sandbox_limit_files(struct sandbox *sandbox);
 
 /* Refuses all system calls (ENOSYS) but those that a server needs once it has its sockets and loops: no new socket and
@@ -63,15 +63,15 @@ void sandbox_limit_calls(struct sandbox *sandbox);
  * server runs programs, privileges that it does not have. */
 void sandbox_enter_keeper(bool runs_programs);
 
-/* Does all this for the process that looks up the directory (keeper/lookout.h), which keeps the capability to do so
- * whatever the modes above it are. on: limit its system calls. */
+/* Gives up privileges, capabilities and system calls for the process that looks up the directory (keeper/lookout.h),
+ * which keeps the capability to do so whatever the modes above it are. on: limit its system calls. */
 void sandbox_enter_lookout(bool on);
 
-/* Does all this for the process that opens files (broker.h), which keeps the capabilities to read and write files
+/* The same for the process that opens files (broker.h), which keeps the capabilities to read and write files
  * whatever their modes. It may open any file, but start no process or thread. on: limit its system calls. */
 void sandbox_enter_broker(bool on);
 
-/* Does the same for the process that connects to unix sockets. It becomes the user, in all of that user's groups, and
+/* The same for the process that connects to unix sockets. It becomes the user, in all of that user's groups, and
  * keeps no capability; without one (NULL) it keeps what a server has that stays root. Returns NULL, or why it cannot
  * become the user: then it must connect to nothing. */
 const char *sandbox_enter_connector(bool on, const struct account *user);
