@@ -171,7 +171,14 @@ def htaccess(random, root):
             lines.insert(random.randrange(len(lines) + 1), random.choice(pool))
     if random.random() < 0.1:
         lines = [random.choice(HARMLESS) for _ in range(random.randrange(1, 4))]
-    return "\n".join(lines) + "\n"
+    if random.random() < 0.2:  # a comment may continue
+        lines.insert(random.randrange(len(lines) + 1), "# note" + random.choice(["\\", " \\", "\\ ", " \\\t", "\\\\", " \\\\ "]))
+    if random.random() < 0.2:  # and so may any line, in the middle of a word or of a name
+        n = random.randrange(len(lines))
+        at = random.randrange(len(lines[n]) + 1)
+        lines[n] = lines[n][:at] + "\\\n" + lines[n][at:]
+    end = random.choice(["\n", "\n", "\r\n"])
+    return end.join(lines) + end
 
 
 FILES = ["file.txt", "index.html", "x.php", "sub/file.txt", "sub/index.html", "list/a.txt"]
