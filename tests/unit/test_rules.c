@@ -480,6 +480,33 @@ static void a_detached_field_is_gone_until_it_is_said_again(void **state) {
 	header_rules_free(rules);
 }
 
+/* Names of RFCs, Fetch, HTML and others, of which no program makes a list. */
+static void a_later_pattern_replaces_fields_that_a_response_has_once(void **state) {
+	(void)state;
+	static const char *const once[] = {"Access-Control-Allow-Origin",
+									   "Cache-Control",
+									   "Content-Type",
+									   "Cross-Origin-Embedder-Policy",
+									   "Cross-Origin-Opener-Policy",
+									   "Cross-Origin-Resource-Policy",
+									   "Expires",
+									   "Origin-Agent-Cluster",
+									   "Referrer-Policy",
+									   "Strict-Transport-Security",
+									   "X-Content-Type-Options",
+									   "X-DNS-Prefetch-Control",
+									   "X-Frame-Options",
+									   "X-XSS-Protection"};
+	for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
+		char text[256], wanted[128];
+		snprintf(text, sizeof text, "/*\n  %s: first\n/x\n  %s: second\n", once[i], once[i]);
+		snprintf(wanted, sizeof wanted, "%s: second", once[i]);
+		struct header_rules *rules = headers_of(text);
+		check_headers(rules, NULL, "/x", wanted);
+		header_rules_free(rules);
+	}
+}
+
 static void the_documents_other_examples_of_headers_work(void **state) {
 	(void)state;
 	struct header_rules *rules = headers_of("# a path:\n"
@@ -885,6 +912,7 @@ int main(void) {
 		cmocka_unit_test(a_field_that_comes_once_is_that_of_the_last_pattern),
 		cmocka_unit_test(it_is_said_which_field_replaces_another),
 		cmocka_unit_test(a_detached_field_is_gone_until_it_is_said_again),
+		cmocka_unit_test(a_later_pattern_replaces_fields_that_a_response_has_once),
 		cmocka_unit_test(the_documents_other_examples_of_headers_work),
 		cmocka_unit_test(line_ends_a_byte_order_mark_and_no_line_at_all_are_understood),
 		cmocka_unit_test(a_mistake_in_headers_is_told_with_its_line),

@@ -76,7 +76,7 @@ static bool is_single(struct slice name) {
 	struct slice one,
 		all = SLICE("Access-Control-Allow-Credentials, Access-Control-Allow-Origin, Access-Control-Max-Age, "
 					"Cache-Control, CDN-Cache-Control, Content-Disposition, Content-Location, Content-Type, "
-					"Cross-Origin-Embedder-Policy, Cross-Origin-Broker-Policy, "
+					"Cross-Origin-Embedder-Policy, Cross-Origin-Opener-Policy, "
 					"Cross-Origin-Resource-Policy, Expires, Netlify-CDN-Cache-Control, "
 					"Origin-Agent-Cluster, Pragma, Referrer-Policy, Refresh, Retry-After, "
 					"Service-Worker-Allowed, SourceMap, Strict-Transport-Security, Surrogate-Control, "
