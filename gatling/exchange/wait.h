@@ -2,11 +2,14 @@
  *
  * A client that makes the server wait ends so (conn_timed_out() in conn/conn.c; the times are those of --limit):
  *
- *     WAIT_REQUEST       keepalive-timeout; closed, counted as keepalive. Part of a frame, or of a TLS record, is
- * nothing. WAIT_HEAD          head-timeout; HTTP/1.1: 408, HTTP/2: GOAWAY; late WAIT_CLIENT_SENDS  timeout; HTTP/1.1:
- * 408, if no response has begun, HTTP/2: GOAWAY; stalled WAIT_CLIENT_TAKES  timeout without an acknowledgement;
- * stalled. Any acknowledgement gives it another one, until connections run short: then a slow one is reset
- * (load/min_rate.c).
+ * WAIT_REQUEST: after keepalive-timeout, closed; counted as keepalive. Part of a frame, or of a TLS record, is nothing.
+ *
+ * WAIT_HEAD: after head-timeout, 408 (HTTP/1.1) or GOAWAY (HTTP/2); counted as late.
+ *
+ * WAIT_CLIENT_SENDS: after timeout, 408 (HTTP/1.1, if no response has begun) or GOAWAY; counted as stalled.
+ *
+ * WAIT_CLIENT_TAKES: after timeout without an acknowledgement, closed; counted as stalled. Any acknowledgement gives it
+ * another one, until connections run short: then a slow one is reset (load/min_rate.c).
  *
  * It may also wait for others: a job is given up after the timeout, and upstreams have limits of their own (proxied.h).
  * Lingering ends when all is acknowledged, or after the timeout without an acknowledgement. */

@@ -162,7 +162,7 @@ static int warn_s(const X509 *certificate) {
 }
 
 /* Returns whether clients lack the certificate of the issuer. Public authorities, which sign with an intermediate
- * certificate, name its URL (RFC 5280, section 4.2.2.1), but few clients prefetch it. */
+ * certificate, name its URL (RFC 5280, section 4.2.2.1), but few clients fetch it. */
 static bool lacks_issuer(const struct pair *p) {
 	bool lacks = false;
 	if (!p->alone) return false;

@@ -56,23 +56,22 @@ static bool require_certificates(SSL_CTX *context, STACK_OF(X509) * authorities)
 	return ok;
 }
 
-/* Fetches methods that would otherwise first be prefetched during a handshake. OpenSSL creates all methods of a kind
+/* Fetches methods that would otherwise first be fetched during a handshake. OpenSSL creates all methods of a kind
  * with the first one, and those that it has no memory for then are missing for ever. */
-static bool prefetch_methods(void) {
+static bool fetch_methods(void) {
 	EVP_KDF *kdf = EVP_KDF_fetch(NULL, OSSL_KDF_NAME_TLS1_3_KDF, NULL);
 	EVP_MAC *mac = EVP_MAC_fetch(NULL, OSSL_MAC_NAME_HMAC, NULL);
-	bool prefetched = kdf && mac;
+	bool fetched = kdf && mac;
 	EVP_KDF_free(kdf);
 	EVP_MAC_free(mac);
-	return prefetched;
+	return fetched;
 }
 
 SSL_CTX *tls_context_new(STACK_OF(X509) * authorities) {
 	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
 	if (!c) return NULL;
-	if (!prefetch_methods() || !SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) ||
-		!SSL_CTX_set_cipher_list(c, ciphers) || !SSL_CTX_set_ciphersuites(c, suites) ||
-		!SSL_CTX_set1_groups_list(c, groups) ||
+	if (!fetch_methods() || !SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) || !SSL_CTX_set_cipher_list(c, ciphers) ||
+		!SSL_CTX_set_ciphersuites(c, suites) || !SSL_CTX_set1_groups_list(c, groups) ||
 		!SSL_CTX_set_session_id_context(c, session_context, sizeof session_context - 1) ||
 		!SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) ||
 		(authorities && !require_certificates(c, authorities))) {

@@ -80,7 +80,7 @@ static bool open_mac(struct password_checks *p) {
 	return p->mac;
 }
 
-/* Hashes a name and password for this version of a realm, so that they need not be kept. HMAC(3) would prefetch its
+/* Hashes a name and password for this version of a realm, so that they need not be kept. HMAC(3) would fetch its
  * algorithms each time, which takes twice as long as this. Returns false without memory. */
 static bool make_digest(struct password_checks *p, const struct password_question *q, unsigned char *digest) {
 	const size_t length = (size_t)(q->password - q->user) + strlen(q->password);

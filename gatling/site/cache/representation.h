@@ -25,7 +25,7 @@ enum {
 /* Limit of the bytes of all field lines that the server itself writes for a representation, without the media type. */
 enum { REPRESENTATION_FIELDS_MAX = 640 };
 
-/* Makes browsers believe Content-Type (https://prefetch.spec.whatwg.org/#x-content-type-options-header). */
+/* Makes browsers believe Content-Type (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
 #define NOSNIFF_LINE "X-Content-Type-Options: nosniff\r\n"
 
 /* One version of a file in one coding. It does not change once its fields are written, except for block, which only the
