@@ -99,16 +99,18 @@ void hosts_print(const struct hosts *hosts, const char *prefix) {
 	if (hosts->count) putchar('\n');
 }
 
+static bool has_in_default(const struct docroot *docroot, const char *name) {
+	char path[64];
+	struct stat st;
+	snprintf(path, sizeof path, "default/%s", name);
+	return docroot_stat(docroot, path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Returns whether default/ has what only the directory of a site has. */
 static bool has_default(const struct docroot *docroot) {
-	char path[64] = "default/index.html";
-	struct stat st;
-	for (size_t i = 0;; i++) {
-		if (docroot_stat(docroot, path, &st) == 0 && S_ISREG(st.st_mode)) return true;
-		if (i == SITE_FILES) break;
-		snprintf(path, sizeof path, "default/%s", site_file_name[i]);
-	}
-	return false;
+	bool has = has_in_default(docroot, "index.html");
+	for (size_t i = 0; i < SITE_FILES && !has; i++) has = has_in_default(docroot, site_file_name[i]);
+	return has;
 }
 
 void hosts_report(const struct docroot *docroot, enum vhosts vhosts) {

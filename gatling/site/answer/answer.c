@@ -26,8 +26,7 @@ static bool find_headers(struct decision *d) {
  * rule. Returns whether there is an answer. */
 static bool answer_before_directory(struct decision *d) {
 	const int error = answer_index_redirect(d);
-	if (docroot_error_is_temporary(error)) answer_error(d, 503);
-	if (!error || docroot_error_is_temporary(error)) return true;
+	if (!error || answer_unknown(d, error)) return true;
 	if (response_status_of(error) != 404 || decision_has_index_script(d)) return false; /* it may have one */
 	if (!decision_admitted_without_file(d)) return true;
 	d->local[--d->length] = '\0';

@@ -78,3 +78,9 @@ void answer_error(struct decision *d, int status) {
 	r->lines = decision_lines(d, retry, NULL); /* the fields of the file contain the others */
 	representation_retain(r->representation);
 }
+
+bool answer_unknown(struct decision *d, int error) {
+	if (!docroot_error_is_temporary(error)) return false;
+	answer_error(d, 503);
+	return true;
+}

@@ -62,12 +62,6 @@ static void answer_listing(struct decision *d) {
 								   .type = format == LISTING_JSON ? "application/json" : "text/html; charset=utf-8"};
 }
 
-/* Answers with 503 if an error is temporary, so that it is unknown what is there. Returns whether it did. */
-static bool answer_unknown(struct decision *d, int error) {
-	if (docroot_error_is_temporary(error)) answer_error(d, 503);
-	return docroot_error_is_temporary(error);
-}
-
 void answer_report_link(const struct decision *d) {
 	struct names *names = d->context->names;
 	if (!d->context->docroot.outside || names_elsewhere(names)) return;

@@ -47,11 +47,7 @@ void answer_fallback_redirect(struct decision *d) {
 bool answer_link(struct decision *d) {
 	char target[TARGET_MAX], *at = d->context->room->location;
 	if (names_lack(d->context->names, slice_of(d->path))) return false;
-	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) {
-		const bool unknown = docroot_error_is_temporary(errno);
-		if (unknown) answer_error(d, 503);
-		return unknown;
-	}
+	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) return answer_unknown(d, errno);
 	if (!strstr(target, "://")) {
 		(void)report_link(&d->context->docroot, d->path);
 		return false;

@@ -66,6 +66,9 @@ int decision_find(const struct decision *d, struct lookup *l, struct resource **
 /* Answers with the status, and with a page of the site if it has one. */
 void answer_error(struct decision *d, int status);
 
+/* Answers with 503 if an error is temporary, so that it is unknown what is there. Returns whether it did. */
+bool answer_unknown(struct decision *d, int error);
+
 /* --- answer_access.c --- */
 
 /* Returns whether a guard admits the request. If not, fills in the response. */
