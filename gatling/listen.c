@@ -25,8 +25,8 @@
 
 enum { LISTEN_TEXT_MAX = 512 };
 
-/* Each address may have two listeners, one of them for TLS, and as many surplus ones of the process before. */
-static_assert(LISTENERS_MAX >= 4 * ADDRESSES_MAX, "all addresses have listeners");
+/* Each address may have two listeners, one of them for TLS, and the process before may have left surplus ones. */
+static_assert(LISTENERS_MAX == 4 * 2 * ADDRESSES_MAX, "all addresses have listeners");
 
 /* The most descriptors of a worker with listen_reserve(): the kernel has 8 bytes for each in the worker's table. */
 enum { DESCRIPTORS_MAX = 1 << 16 };
