@@ -133,6 +133,11 @@ static bool catch_up(struct broker *o) {
 	return true;
 }
 
+static bool connects(const struct broker *o) { return broker_of_sockets(o->place[0].rule); }
+
+/* Returns the name that ps(1) shows. */
+static const char *process_name(const struct broker *o) { return connects(o) ? "gatling-connect" : "gatling-broker"; }
+
 /* Sends a request and receives its answer. If that does not come in time, its error is ETIMEDOUT. Returns false if a
  * call has failed. */
 static bool exchange(struct broker *o, const struct broker_request *q, struct broker_answer *a) {
@@ -143,8 +148,8 @@ static bool exchange(struct broker *o, const struct broker_request *q, struct br
 	a->reply.error = ETIMEDOUT;
 	o->late = true;
 	if (sent)
-		notice_line(LEVEL_ERROR, "a process gatling-broker waits for \"%s\" for more than %d s: is that disk there?",
-					q->name, BROKER_WAIT_MS / 1000);
+		notice_line(LEVEL_ERROR, "the process %s waits for \"%s\" for more than %d s: is that disk there?",
+					process_name(o), q->name, BROKER_WAIT_MS / 1000);
 	return true;
 }
 
@@ -152,11 +157,10 @@ static bool exchange(struct broker *o, const struct broker_request *q, struct br
  * once. */
 static void end(struct broker *o) {
 	(void)shutdown(o->channel, SHUT_WR);
-	const bool connects = broker_of_sockets(o->place[0].rule);
 	if (!o->ended)
-		notice_line(LEVEL_ERROR, "a process gatling-broker has ended, so %s any more: restart gatling",
-					connects ? "unix sockets are not connected to"
-							 : "changed certificates and a renamed log are not opened");
+		notice_line(LEVEL_ERROR, "the process %s has ended, so %s any more: restart gatling", process_name(o),
+					connects(o) ? "unix sockets are not connected to"
+								: "changed certificates and a renamed log are not opened");
 	o->ended = true;
 }
 

@@ -385,6 +385,6 @@ const char *sandbox_enter_connector(bool on, const struct account *user) {
 	if (!sanitized) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the change of user may have allowed tracing again */
 	const int error = keep_server_capabilities(&kept);
 	if (error) return strerror(error);
-	enter("gatling-broker", on, allow_connector);
+	enter("gatling-connect", on, allow_connector);
 	return NULL;
 }
