@@ -131,6 +131,8 @@ static enum conn_state refuse_passed(struct conn *c, struct conn_run *run, int s
 enum conn_state conn_http1_refuse_late(struct conn *c, struct conn_run *run) {
 	(void)conn_fetch_input(c); /* the part of the request that has come is dropped */
 	if (c->exchange) return refuse_passed(c, run, 408);
+	if (!conn_take_batch(c)) return CONN_CLOSED;
+	if (c->state == CONN_HEAD) c->outgoing->started_ns = c->since_ms * 1000000; /* the log says how long it took */
 	return refuse_status(c, run, NULL, 408, c->state == CONN_BODY && c->head);
 }
 

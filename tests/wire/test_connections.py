@@ -142,11 +142,13 @@ def test_each_request_starts_the_time_of_an_idle_connection_anew(impatient):
             time.sleep(0.2)  # tests that this time does not add up
 
 
-def test_half_a_head_is_answered_with_408(impatient):
+def test_half_a_head_is_answered_with_408_and_logged_with_the_time_that_it_took(impatient):
     with impatient.connect() as c:
         c.send(GET[:20])
         rest = closes_after(c, 0.9, 4.5)
         assert rest.startswith(b"HTTP/1.1 408 ") and b"Connection: close" in rest
+    line = eventually(lambda: [line for line in impatient.lines if '"-" 408' in line])[-1]
+    assert 0.9 < float(line.split()[-1]) < 4.5
 
 
 def test_half_a_body_is_answered_with_408(impatient):
