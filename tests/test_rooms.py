@@ -18,6 +18,7 @@ SERVER = [
     ["gatling/load"],
     ["gatling/conn"],
     ["gatling/http2"],
+    ["gatling/streams"],
     ["gatling/exchange"],
     ["gatling/site/answer"],
     ["gatling/site"],

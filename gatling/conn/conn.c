@@ -162,7 +162,7 @@ static void close_connection(void *conn) {
 }
 
 static enum conn_state run_frames(struct conn *c, struct conn_run *run) {
-	static const struct http2_connection functions = {.send = resume, .close = close_connection};
+	static const struct streams_connection functions = {.send = resume, .close = close_connection};
 	if (!c->http2)
 		c->http2 =
 			http2_new(&c->context->http2, &functions, c, &c->peer, (enum forwarding)c->forwarding, c->port, c->secure);

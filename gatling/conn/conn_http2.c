@@ -26,12 +26,12 @@ _Static_assert((int)HTTP2_BATCH == (int)TLS_BATCH, "a batch of frames is one of 
 static size_t write_frames(struct conn *c, size_t length) {
 	struct conn_context *w = c->context;
 	struct http2_output out = {.at = w->frames + length, .end = w->frames + length + HTTP2_BATCH};
-	char *const block = WORKSPACE(STREAM_BLOCK_MAX);
+	char *const block = WORKSPACE(STREAMS_BLOCK);
 	struct http2_piece piece;
 	if (out.end > w->frames + sizeof w->frames) return length;
 	while (http2_next(c->http2, block, &piece, &out)) {
 		ssize_t n = iob_take(w->loop, c->fd, piece.iob, piece.to, piece.length);
-		if (n == -1 && errno == EAGAIN) http2_postpone(c->http2, &piece); /* a thread reads it */
+		if (n == -1 && errno == EAGAIN) stream_postpone(piece.stream); /* a thread reads it */
 		else http2_write(c->http2, &piece, n, &out);
 	}
 	if (http2_ended(c->http2)) c->ending = CONN_ENDING_LINGER;
@@ -50,7 +50,7 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 	enum iob_result result = !c->outgoing && conn_blocked(c) ? tls_flush(c->tls) : IOB_DONE;
 	while (result == IOB_DONE) {
 		if (!c->outgoing) {
-			if (sent && sent + HTTP2_BATCH > most && http2_sendable(c->http2)) {
+			if (sent && sent + HTTP2_BATCH > most && streams_sendable(http2_streams(c->http2))) {
 				result = IOB_AGAIN;
 				break;
 			}
@@ -89,20 +89,20 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 /* Returns whether nothing more can ever be sent, after everything that could be sent has been: the windows are closed,
  * and the client, which has ended its side, cannot open them. */
 static bool is_stuck(const struct conn *c) {
-	if (http2_waits(c->http2).what == WAIT_JOB || http2_awaits_upstream(c->http2)) return false;
+	if (http2_waits(c->http2).what == WAIT_JOB || streams_await_upstream(http2_streams(c->http2))) return false;
 	return c->input_ended && !io_reading(c->context->loop, c->fd);
 }
 
 enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	uint64_t sent = w->sent;
-	if (!io_reading(w->loop, c->fd)) http2_go_on(c->http2);
+	if (!io_reading(w->loop, c->fd)) streams_go_on(http2_streams(c->http2));
 	size_t length = handle_frames(c, run);
 	enum iob_result result = send_frames(c, length, run->resumed ? w->share : CONN_SHARE_MOST);
 	if (result == IOB_FAILED) return CONN_CLOSED;
 	if (result == IOB_DONE && !run->resumed) w->at_once_ms = io_now(w->loop);
 	if (result == IOB_DONE && (c->ending || is_stuck(c))) return conn_end(c, true);
-	bool progress = http2_progress(c->http2) || (run->resumed && w->sent > sent);
+	bool progress = streams_take_progress(http2_streams(c->http2)) || (run->resumed && w->sent > sent);
 	run->progress |= progress && !http2_end_announced(c->http2);
 	c->frames_wait = result == IOB_AGAIN || io_reading(w->loop, c->fd);
 	io_write_meanwhile(w->loop, c->fd, result == IOB_AGAIN);

@@ -63,7 +63,7 @@ static bool still_lingers(struct conn *c, bool acknowledged) {
 
 bool conn_give_up_waiting(struct conn *c) {
 	int64_t now_ns = io_now_ns(c->context->loop), timeout_ns = milliseconds(c->context->options->timeout_s) * 1000000;
-	if (c->state == CONN_HTTP2) return http2_give_up_waiting(c->http2, now_ns - timeout_ns);
+	if (c->state == CONN_HTTP2) return streams_give_up_waiting(http2_streams(c->http2), now_ns - timeout_ns);
 	if (c->state == CONN_JOB) exchange_give_up(c->exchange);
 	return c->state == CONN_JOB;
 }

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-#include "gatling/http2/stream.h"
+#include "gatling/http2/request_block.h"
+#include "gatling/http2/session.h"
 
 static const struct slice preface = SLICE("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
@@ -14,29 +15,32 @@ bool http2_begins(const char *data, size_t length) {
 	return length >= line && memcmp(data, preface.at, line) == 0;
 }
 
-struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
-						const struct peer *peer, enum forwarding forwarding, unsigned port, bool secure) {
+struct http2 *http2_new(const struct http2_context *context, const struct streams_connection *functions,
+						void *connection, const struct peer *peer, enum forwarding forwarding, unsigned port,
+						bool secure) {
 	struct http2 *h = calloc(1, sizeof *h);
 	if (!h || nghttp2_hd_inflate_new(&h->inflater) != 0) {
 		free(h);
 		return NULL;
 	}
 	h->context = context;
-	h->functions = functions;
-	h->connection = connection;
-	h->peer = *peer;
-	h->forwarding = forwarding;
-	h->port = (uint16_t)port;
-	h->secure = secure;
+	h->streams.exchanges = context->exchanges;
+	h->streams.protocol = &http2_protocol;
+	h->streams.common_block = &context->common_block[secure];
+	h->streams.functions = functions;
+	h->streams.connection = connection;
+	h->streams.peer = *peer;
+	h->streams.forwarding = forwarding;
+	h->streams.port = (uint16_t)port;
+	h->streams.secure = secure;
+	h->streams.share.most = STREAMS_PASSED_RESPONSES;
 	h->send_window = h->receive_window = h->initial_window = HTTP2_WINDOW_DEFAULT;
-	h->share.most = HTTP2_PASSED_RESPONSES;
-
 	return h;
 }
 
 void http2_free(struct http2 *h) {
 	if (!h) return;
-	while (h->first) stream_close(h, h->first);
+	while (h->streams.first) stream_close(h->streams.first);
 	nghttp2_hd_inflate_del(h->inflater);
 	free(h->block);
 	free(h->unopened);
@@ -44,23 +48,21 @@ void http2_free(struct http2 *h) {
 }
 
 bool http2_ended(const struct http2 *h) {
-	return h->failed || ((h->draining || h->leaving) && !h->open && !h->block_stream);
+	return h->streams.failed || ((h->draining || h->leaving) && !h->streams.open && !h->block_stream);
+}
+
+struct streams *http2_streams(struct http2 *h) {
+	return &h->streams;
 }
 
 bool http2_in_block(const struct http2 *h) { return h->block_stream; }
-
-bool http2_progress(struct http2 *h) {
-	bool progress = h->progress;
-	h->progress = false;
-	return progress;
-}
 
 /* Sends the server's preface, which is its first frame (section 3.4), unless it has been sent. */
 static void greet(struct http2 *h, struct http2_output *out) {
 	static const struct {
 		unsigned name;
 		uint32_t value;
-	} ours[] = {{HTTP2_SETTING_MAX_CONCURRENT_STREAMS, HTTP2_STREAMS_MAX},
+	} ours[] = {{HTTP2_SETTING_MAX_CONCURRENT_STREAMS, STREAMS_MAX},
 				{HTTP2_SETTING_MAX_HEADER_LIST_SIZE, HTTP2_LIST_MAX},
 				{HTTP2_SETTING_NO_RFC7540_PRIORITIES, 1},
 				{HTTP2_SETTING_ENABLE_CONNECT_PROTOCOL, 1}}; /* only if requests are passed on */
@@ -70,7 +72,7 @@ static void greet(struct http2 *h, struct http2_output *out) {
 	for (size_t i = 0; i < sizeof ours / sizeof *ours - !h->context->exchanges->upstreams; i++)
 		at = frame_put_32(frame_put_16(at, ours[i].name), ours[i].value);
 	http2_output_frame(h, out, FRAME_SETTINGS, 0, 0, payload, (size_t)(at - payload));
-	h->room_changed = h->context->exchanges->upstreams; /* the window of the connection is larger then */
+	h->streams.room_changed = h->context->exchanges->upstreams; /* the window of the connection is larger then */
 }
 
 /* --- ending the session --- */
@@ -79,13 +81,13 @@ static void send_goaway(struct http2 *h, uint32_t last, enum http2_error error, 
 	char payload[GOAWAY_LENGTH];
 	greet(h, out);
 	frame_put_32(frame_put_32(payload, last), error);
-	if (!h->failed) http2_output_frame(h, out, FRAME_GOAWAY, 0, 0, payload, sizeof payload);
+	if (!h->streams.failed) http2_output_frame(h, out, FRAME_GOAWAY, 0, 0, payload, sizeof payload);
 }
 
 static void go_away(struct http2 *h, enum http2_error error, struct http2_output *out) {
 	send_goaway(h, h->last_stream, error, out);
 	h->draining = true;
-	h->failed |= error != HTTP2_NO_ERROR;
+	h->streams.failed |= error != HTTP2_NO_ERROR;
 }
 
 static const char drain_ping[PING_LENGTH] = "gatling";
@@ -104,14 +106,14 @@ void http2_drain(struct http2 *h, struct http2_output *out) {
 }
 
 void http2_calm(struct http2 *h, struct http2_output *out) {
-	if (!h->failed) go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
+	if (!h->streams.failed) go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
 }
 
 void http2_input_ended(struct http2 *h) {
 	h->leaving = true;
-	for (struct stream *s = h->first, *next; s; s = next) {
+	for (struct stream *s = h->streams.first, *next; s; s = next) {
 		next = s->next;
-		if (s->receiving) stream_close(h, s);
+		if (s->receiving) stream_close(s);
 	}
 	h->block_stream = 0;
 }
@@ -134,7 +136,7 @@ static enum http2_error keep_unopened_priority(struct http2 *h, uint32_t id, str
 	unsigned at = 0;
 	if (!h->unopened && !(h->unopened = calloc(1, sizeof *h->unopened))) return HTTP2_NO_ERROR; /* it is a hint */
 	while (at < h->unopened->count && h->unopened->stream[at].id != id) at++;
-	if (at == h->unopened->count && at + h->open >= HTTP2_STREAMS_MAX) return HTTP2_PROTOCOL_ERROR;
+	if (at == h->unopened->count && at + h->streams.open >= STREAMS_MAX) return HTTP2_PROTOCOL_ERROR;
 	h->unopened->count += at == h->unopened->count;
 	h->unopened->stream[at].id = id;
 	h->unopened->stream[at].priority = priority;
@@ -148,25 +150,25 @@ static enum http2_error take_priority_update(struct http2 *h, const struct frame
 	if (f->length < NUMBER_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
 	uint32_t id = frame_get_32(f->payload) & HTTP2_WINDOW_MAX;
 	if (id % 2 == 0) return HTTP2_PROTOCOL_ERROR;
-	struct stream *s = stream_find(h, id);
+	struct stream *s = stream_find(&h->streams, id);
 	struct slice value = {.at = (const char *)f->payload + NUMBER_LENGTH, .length = f->length - NUMBER_LENGTH};
 	struct priority priority = PRIORITY_DEFAULT;
 	priority_parse(value, &priority);
-	if (s) stream_set_priority(h, s, priority);
+	if (s) stream_set_priority(s, priority);
 	return !s && id > h->highest ? keep_unopened_priority(h, id, priority) : HTTP2_NO_ERROR;
 }
 
 static enum http2_error take_reset(struct http2 *h, const struct frame *f) {
-	struct stream *s = stream_find(h, f->stream);
+	struct stream *s = stream_find(&h->streams, f->stream);
 	if (f->length != NUMBER_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
 	if (http2_is_unopened(h, f->stream)) return HTTP2_PROTOCOL_ERROR;
 	if (http2_count_frame(h, HTTP2_FLOOD_RESETS)) return HTTP2_ENHANCE_YOUR_CALM;
-	if (s) stream_close(h, s);
+	if (s) stream_close(s);
 	return HTTP2_NO_ERROR;
 }
 
 static enum http2_error set_initial_window(struct http2 *h, int64_t value) {
-	for (struct stream *s = h->first; s; s = s->next) {
+	for (struct stream *s = h->streams.first; s; s = s->next) {
 		s->send_window += value - h->initial_window;
 		if (s->send_window > HTTP2_WINDOW_MAX) return HTTP2_FLOW_CONTROL_ERROR;
 	}
@@ -214,7 +216,7 @@ static enum http2_error take_window_update(struct http2 *h, const struct frame *
 	if (f->stream && http2_is_unopened(h, f->stream)) return HTTP2_PROTOCOL_ERROR;
 	if (http2_count_frame(h, HTTP2_FLOOD_UPDATES)) return HTTP2_ENHANCE_YOUR_CALM;
 	uint32_t more = frame_get_32(f->payload) & HTTP2_WINDOW_MAX;
-	struct stream *s = f->stream ? stream_find(h, f->stream) : NULL;
+	struct stream *s = f->stream ? stream_find(&h->streams, f->stream) : NULL;
 	int64_t *window = s ? &s->send_window : &h->send_window;
 	if (f->stream && !s) return HTTP2_NO_ERROR; /* it has just been closed */
 	*window += more;
@@ -270,7 +272,7 @@ static size_t take_preface(struct http2 *h, const char *data, size_t length, str
 size_t http2_receive(struct http2 *h, const char *data, size_t length, struct http2_output *out) {
 	size_t at = h->preface < preface.length && length ? take_preface(h, data, length, out) : 0;
 	struct frame f = {0};
-	while (!h->failed) {
+	while (!h->streams.failed) {
 		size_t n = frame_read(&f, data + at, length - at);
 		enum http2_error error = HTTP2_NO_ERROR;
 		if (f.length > FRAME_PAYLOAD_MAX) error = HTTP2_FRAME_SIZE_ERROR;
@@ -280,9 +282,9 @@ size_t http2_receive(struct http2 *h, const char *data, size_t length, struct ht
 		if (error) go_away(h, error, out);
 		at += n;
 	}
-	if (h->unflushed) {
-		stream_relay_flush(h);
-		if (!h->failed && http2_memory(h) > h->context->memory_max) go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
+	if (h->streams.unflushed) {
+		streams_flush(&h->streams);
+		if (!h->streams.failed && http2_memory(h) > h->context->memory_max) go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
 	}
-	return h->failed ? length : at;
+	return h->streams.failed ? length : at;
 }

@@ -18,8 +18,9 @@ bool http2_begins(const char *data, size_t length);
 
 /* Returns a new session, which waits for the client's preface, or NULL if memory runs out. functions are called with
  * `connection`. context and functions must outlive the session. */
-struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
-						const struct peer *peer, enum forwarding forwarding, unsigned port, bool secure);
+struct http2 *http2_new(const struct http2_context *context, const struct streams_connection *functions,
+						void *connection, const struct peer *peer, enum forwarding forwarding, unsigned port,
+						bool secure);
 void http2_free(struct http2 *http2); /* NULL is allowed */
 
 /* Handles the frames in data, and writes the frames that answer them to out, which has room for HTTP2_FRAMES bytes.
@@ -47,18 +48,17 @@ bool http2_in_block(const struct http2 *http2);
 
 bool http2_ended(const struct http2 *http2); /* the connection is to be closed when everything has been sent */
 
-/* Returns whether a request has come, content has been passed on, or part of a response has been framed, since the last
- * call. */
-bool http2_progress(struct http2 *http2);
+/* Returns its streams, which know what they wait for. */
+struct streams *http2_streams(struct http2 *http2);
 
 /* --- http2_memory.c --- */
 
 /* Returns how many bytes of memory the session takes. */
 size_t http2_memory(const struct http2 *http2);
 
-/* --- stream_send.c --- */
+/* --- http2_send.c --- */
 
-/* Finds the stream that sends next, and its piece. block: STREAM_BLOCK_MAX bytes, for a header block that had to wait.
+/* Finds the stream that sends next, and its piece. block: STREAMS_BLOCK bytes, for a header block that had to wait.
  * out: the buffer for frames, with room for HTTP2_BATCH bytes at first; some frames may be written to it. Returns false
  * if no stream can send, or there is no room left. */
 bool http2_next(struct http2 *http2, char *block, struct http2_piece *piece, struct http2_output *out);
@@ -67,25 +67,7 @@ bool http2_next(struct http2 *http2, char *block, struct http2_piece *piece, str
  * failed; then the stream is reset. */
 void http2_write(struct http2 *http2, const struct http2_piece *piece, ssize_t length, struct http2_output *out);
 
-/* http2_postpone() makes http2_next() skip the stream, whose piece is not in memory. http2_go_on() ends this for all
- * streams. */
-void http2_postpone(struct http2 *http2, const struct http2_piece *piece);
-void http2_go_on(struct http2 *http2);
-
-/* Returns whether a stream has something to send and the client's windows have room for it. */
-bool http2_sendable(const struct http2 *http2);
-
-/* Returns what the session waits for, with nothing to send: WAIT_JOB if any stream waits for a job, WAIT_UPSTREAM or
- * WAIT_TUNNEL if none waits for the client. */
+/* Returns what the session waits for, with nothing to send; see streams_wait(). */
 struct waiting http2_waits(const struct http2 *http2);
-
-/* Returns whether any stream waits for an upstream. */
-bool http2_awaits_upstream(const struct http2 *http2);
-
-/* --- stream_answer.c --- */
-
-/* Lets the requests that have waited for a job since since_ns, or longer, be answered without it; they may still have
- * to wait for one of HTTP2_FILES. Returns whether there are any; then http2_next() has to be called. */
-bool http2_give_up_waiting(struct http2 *http2, int64_t since_ns);
 
 #endif

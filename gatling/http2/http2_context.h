@@ -1,23 +1,11 @@
-/* http2_context.h - the limits of HTTP/2, the context that sessions share, and the functions that a session calls. */
+/* http2_context.h - the limits of HTTP/2, and the context that sessions share. */
 #ifndef GATLING_HTTP2_HTTP2_CONTEXT_H
 #define GATLING_HTTP2_HTTP2_CONTEXT_H
 
-#include "gatling/exchange/exchange.h"
-#include "gatling/exchange/wait.h"
 #include "gatling/http/hpack.h"
+#include "gatling/streams/streams.h"
 
 enum {
-	HTTP2_STREAMS_MAX = 128, /* open streams; more: HTTP2_REFUSED_STREAM */
-	/* Streams with an open file (as CONN_PIPELINE_FILES), or with content that is generated while it is sent; others
-	 * wait. */
-	HTTP2_FILES = 4,
-	HTTP2_WAITING =
-		128 * 1024, /* bytes of requests that wait for a job; when there are more, the next ones are answered without */
-	/* Bytes of content of requests, and of responses (proxied.h), that all streams together may hold between the client
-	 * and upstreams. At the first limit the window of the connection is closed; at the second no more is read from
-	 * upstreams. */
-	HTTP2_PASSED_CONTENT = 128 * 1024,
-	HTTP2_PASSED_RESPONSES = 192 * 1024,
 	HTTP2_BLOCK_MAX = 32 * 1024,   /* bytes of a header block with CONTINUATION frames, */
 	HTTP2_CONTINUATIONS_MAX = 16,  /* and how many of these; more: HTTP2_ENHANCE_YOUR_CALM */
 	HTTP2_BATCH = 65044,           /* bytes of frames that are written at a time; equal to TLS_BATCH */
@@ -33,9 +21,6 @@ enum {
 	HTTP2_OTHERS = 512 /* PRIORITY, PRIORITY_UPDATE and unknown types */
 };
 
-/* The maximum size of the header block of a response, in bytes. */
-enum { STREAM_BLOCK_MAX = HPACK_STATUS + RESPONSE_COMMON_BLOCK + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
-
 /* What the sessions of a worker share. */
 struct http2_context {
 	const struct exchange_context *exchanges;
@@ -44,14 +29,6 @@ struct http2_context {
 	struct slice common_block[2];
 	size_t memory_max; /* bytes of memory that a session may take; more: HTTP2_ENHANCE_YOUR_CALM */
 };
-
-/* The functions that a session calls for its connection. */
-struct http2_connection {
-	void (*send)(void *connection);  /* something can be sent now, see http2_next() */
-	void (*close)(void *connection); /* the session cannot go on, since memory has run out */
-};
-
-struct stream;
 
 /* The next piece of a stream, a waiting header block or content, which the caller takes from its batch with
  * iob_take(). */

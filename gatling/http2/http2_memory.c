@@ -1,6 +1,6 @@
 /* http2_memory.c - see http2.h: how much memory a session takes. */
 #include "gatling/http2/http2.h"
-#include "gatling/http2/stream.h"
+#include "gatling/http2/session.h"
 
 /* Estimates the bytes that nghttp2 takes: those that RFC 7541, section 4.1 counts, and overhead. */
 static size_t table_memory(nghttp2_hd_inflater *inflater) {
@@ -10,6 +10,6 @@ static size_t table_memory(nghttp2_hd_inflater *inflater) {
 }
 
 size_t http2_memory(const struct http2 *h) {
-	return sizeof *h + h->memory + h->block_length + (h->unopened ? sizeof *h->unopened : 0) +
+	return sizeof *h + h->streams.memory + h->block_length + (h->unopened ? sizeof *h->unopened : 0) +
 		   table_memory(h->inflater);
 }

@@ -5,7 +5,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "gatling/http/request.h"
-#include "gatling/http2/priority.h"
+#include "gatling/streams/priority.h"
 
 enum {
 	/* Bytes of the fields of a request, plus 32 for each field (section 6.5.2). If there are more, or more than

@@ -56,7 +56,7 @@ static void set_up(void) {
 
 /* Ignores what would be sent; the output is checked below. */
 static void ignore(void *connection) { (void)connection; }
-static const struct http2_connection functions = {.send = ignore, .close = ignore};
+static const struct streams_connection functions = {.send = ignore, .close = ignore};
 
 /* Checks that frames are whole and not too long. */
 static void check(const char *at, const char *end) {
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		require(used <= kept);
 		memmove(input, input + used, kept - used);
 		kept -= used;
-		static char block[STREAM_BLOCK_MAX];
+		static char block[STREAMS_BLOCK];
 		struct http2_piece next;
 		while (!blocked && http2_next(h, block, &next, &out)) {
 			ssize_t n = iob_take(loop, fd, next.iob, next.to, next.length);

@@ -1,5 +1,5 @@
 /* test_priority.c - the values of Priority fields (RFC 9218, section 4). */
-#include "gatling/http2/priority.h"
+#include "gatling/streams/priority.h"
 #include "tests/unit/check.h"
 
 static void what_is_said_is_understood_and_the_rest_left_alone(void **state) {

@@ -405,7 +405,7 @@ def test_a_scheme_is_one(c, scheme):
 
 
 def test_streams_beyond_the_limit_are_refused(c):
-    """See HTTP2_STREAMS_MAX."""
+    """See STREAMS_MAX."""
     c.send(frame(SETTINGS, payload=settings(window=0)))
     streams = [c.ask("/big.bin") for _ in range(130)]
     c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
@@ -448,7 +448,7 @@ def test_a_connect_is_answered_without_its_content(c):
 
 
 def test_large_files_of_a_connection_take_turns(build, root):
-    """See HTTP2_FILES."""
+    """See STREAMS_FILES."""
     for i in range(20):
         root.write(f"f{i}", bytes([i]) * 70_000)
     with Server(build, root, "-j", "1", "-n") as server, Http2(server, window=0) as c:

@@ -481,7 +481,7 @@ def test_a_browser_with_many_requests_and_a_slow_line_stays(build, cookie, windo
         ready.wait(20)
         link.answer(b"a" * length)
 
-    # with a '!', since otherwise each waits until it is known that there is no such file, and only HTTP2_WAITING bytes may
+    # with a '!', since otherwise each waits until it is known that there is no such file, and only STREAMS_WAITING bytes may
     with Upstream(handle) as upstream, passing(build, upstream, rule="/api/* http://{}/:splat 200!") as server, Client(server, window=window) as c:
         streams = [c.ask(f"/api/{n}", ("cookie", "c" * cookie)) for n in range(100)]
         eventually(lambda: len(upstream.requests) == 100)

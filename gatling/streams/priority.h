@@ -1,8 +1,8 @@
 /* priority.h - the priority of a response: the Priority field and the value of PRIORITY_UPDATE (RFC 9218, section 4), a
  * dictionary of structured fields (RFC 8941). Of these only what clients send is understood: no strings, byte sequences
  * and lists, of which no priority is made. */
-#ifndef GATLING_HTTP2_PRIORITY_H
-#define GATLING_HTTP2_PRIORITY_H
+#ifndef GATLING_STREAMS_PRIORITY_H
+#define GATLING_STREAMS_PRIORITY_H
 
 #include <stdint.h>
 

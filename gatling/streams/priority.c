@@ -1,5 +1,5 @@
 /* priority.c - see priority.h. */
-#include "gatling/http2/priority.h"
+#include "gatling/streams/priority.h"
 
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"

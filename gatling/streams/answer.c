@@ -1,0 +1,163 @@
+/* answer.c - see streams.h: turns responses into header blocks and content, at once or after a wait. */
+#include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
+#include "gatling/site/response.h"
+#include "gatling/streams/streams.h"
+
+static struct arrival arrival_of(const struct streams *t, const struct peer *client) {
+	return (struct arrival){.client = client,
+							.forwarding = t->forwarding,
+							.proxy = &t->peer,
+							.port = t->port,
+							.secure = t->secure,
+							.copied = true,
+							.may_wait = t->waiting_size < STREAMS_WAITING};
+}
+
+void streams_begin_exchange(struct streams *t, struct exchange *x, const struct request *q, const struct peer *client) {
+	exchange_clear(x);
+	x->context = t->exchanges;
+	x->carrier = t->protocol->carrier;
+	x->request = q;
+	x->arrival = arrival_of(t, client);
+	x->started_ns = batch_pool_now_ns(t->exchanges->batches);
+	x->share = &t->share;
+}
+
+/* --- responses --- */
+
+bool streams_has_ready_block(const struct response *r) {
+	return r->status == 200 && r->representation && !r->lines.length;
+}
+
+static bool holds_resources(const struct response *r) {
+	return r->source.owner ||
+		   (r->representation && r->status != 304 && (r->representation->fd != -1 || r->representation->gzipped));
+}
+
+bool streams_must_wait(const struct streams *t, const struct response *r) {
+	return holds_resources(r) && t->files >= STREAMS_FILES;
+}
+
+struct slice streams_block(const struct streams *t, struct response *r, char *block, uint64_t *content_length) {
+	char *const lines = WORKSPACE(RESPONSE_FIELDS_MAX);
+	char *at = text_copy(block + t->protocol->status(r->status, block), *t->common_block);
+	const struct slice ready = streams_has_ready_block(r) ? t->protocol->block(r->representation) : (struct slice){0};
+	if (ready.at) {
+		*content_length = r->representation->size;
+		at = text_copy(at, ready);
+	} else {
+		size_t length = response_fields(r, lines, content_length);
+		if (!length) return (struct slice){0};
+		at += t->protocol->fields((struct slice){.at = lines, .length = length}, at);
+	}
+	return (struct slice){.at = block, .length = (size_t)(at - block)};
+}
+
+/* Gives the stream the batch with the response, whose representation and source it takes over. Returns false if memory
+ * runs out. */
+static bool add_response(struct stream *s, struct response *r, struct slice block, bool head_only) {
+	bool ok = block.at && (s->batch = response_batch_take(s->streams->exchanges->batches));
+	if (ok && block.length) ok = iob_addcopy(s->batch->iob, block.at, block.length) == 0;
+	if (ok && !head_only) return response_content(s->batch->iob, r) == 0;
+	response_drop(r);
+	return ok;
+}
+
+bool stream_fill(struct stream *s, struct exchange *x, struct response *r, struct slice block, uint64_t content_length,
+				 bool sent) {
+	const bool head_only = x->request->method == METHOD_HEAD, holds_file = holds_resources(r) && !head_only;
+	if (sent) block.length = 0;
+	if (!add_response(s, r, block, head_only)) {
+		stream_close(s);
+		return false;
+	}
+	s->holds_file = holds_file;
+	s->streams->files += holds_file;
+	s->block_length = block.length;
+	s->ended = sent && !iob_bytesleft(s->batch->iob);
+	s->batch->responses = 1;
+	s->batch->sampled = (uint8_t)counters_sample();
+	if (sent && s->batch->sampled) response_batch_time(s->batch, s->ended);
+	exchange_note(x, s->batch, r->status, r->user, head_only ? 0 : content_length);
+	stream_drop_early(s);
+	stream_account(s);
+	return true;
+}
+
+/* --- waits --- */
+
+bool streams_give_up_waiting(struct streams *t, int64_t since_ns) {
+	bool any = false;
+	for (const struct stream *s = t->first; s; s = s->next) {
+		if (!stream_waits_for_job(s) || s->exchange->waits_since_ns > since_ns) continue;
+		exchange_give_up(s->exchange);
+		any = true;
+	}
+	return any;
+}
+
+/* Answers the exchange of the stream. Returns false if memory runs out; then the stream has been freed. */
+static bool answer_exchange(struct stream *s, struct response *r) {
+	struct exchange *x = s->exchange;
+	char *const block = WORKSPACE(STREAMS_BLOCK);
+	uint64_t length = 0;
+	/* a client that waits for a 100, or for a tunnel, sends no more */
+	s->discards |= s->receiving && (x->request->expect_continue || x->request->websocket);
+	s->receiving &= !s->discards;
+	const struct slice written = streams_block(s->streams, r, block, &length);
+	if (!stream_fill(s, x, r, written, length, false)) return false;
+	s->batch->started_ns = x->started_ns;
+	exchange_end(x);
+	s->exchange = NULL;
+	return true;
+}
+
+bool stream_answer_again(struct stream *s) {
+	struct streams *t = s->streams;
+	struct exchange *x = s->exchange;
+	struct response r;
+	t->room_changed |= x->proxied != NULL;
+	x->arrival = arrival_of(t, &s->client);
+	const enum exchange_next next = exchange_again(x, &r);
+	if (next == EXCHANGE_PASSED_ON) stream_relay_begin(s);
+	if (next == EXCHANGE_ANSWERED && streams_must_wait(t, &r)) {
+		response_drop(&r);
+		stream_drop_early(s); /* it will not be passed on */
+	} else if (next == EXCHANGE_ANSWERED && !answer_exchange(s, &r)) {
+		return false;
+	}
+	stream_account(s);
+	return true;
+}
+
+/* Called when the job is done, or the upstream has done something. */
+static void ready(void *stream) {
+	struct stream *s = stream;
+	struct streams *t = s->streams;
+	bool ok = true;
+	if (t->failed) { /* the connection is being closed */
+		stream_close(s);
+		return;
+	}
+	if (stream_is_passed_on(s)) stream_relay_ready(s);
+	else ok = stream_answer_again(s);
+	(ok ? t->functions->send : t->functions->close)(t->connection);
+}
+
+bool streams_keep(struct streams *t, struct stream_request *asked, const struct response *r) {
+	struct stream *s = stream_open(t, asked);
+	if (!s) return false;
+	s->exchange = exchange_keep(&asked->exchange, r, 0);
+	if (!s->exchange) {
+		stream_close(s);
+		return false;
+	}
+	s->exchange->carried = s;
+	s->exchange->ready = ready;
+	s->exchange->arrival.client = &s->client;
+	if (s->exchange->proxied) stream_relay_begin(s);
+	t->progress = true;
+	stream_account(s);
+	return true;
+}
