@@ -1,41 +1,56 @@
-/* hpack.c - see hpack.h. */
+/* hpack.c - see hpack.h and qpack.h. */
 #include "gatling/http/hpack.h"
 
 #include "gatling/base/text.h"
+#include "gatling/http/qpack.h"
 
-/* The response fields in the static table (appendix A), the most frequent first. */
+enum { NONE = 0 }; /* the entries 0 of both tables are none of these */
+
+/* The response fields in the static tables (RFC 7541 and RFC 9204, appendix A), the most frequent first. */
 static const struct {
 	struct slice name;
-	unsigned char index;
+	unsigned char hpack, qpack;
 } known[] = {
-	{SLICE("server"), 54},
-	{SLICE("date"), 33},
-	{SLICE("content-length"), 28},
-	{SLICE("content-type"), 31},
-	{SLICE("cache-control"), 24},
-	{SLICE("etag"), 34},
-	{SLICE("last-modified"), 44},
-	{SLICE("accept-ranges"), 18},
-	{SLICE("vary"), 59},
-	{SLICE("content-encoding"), 26},
-	{SLICE("strict-transport-security"), 56},
-	{SLICE("location"), 46},
-	{SLICE("content-range"), 30},
-	{SLICE("access-control-allow-origin"), 20},
-	{SLICE("age"), 21},
-	{SLICE("allow"), 22},
-	{SLICE("content-disposition"), 25},
-	{SLICE("content-language"), 27},
-	{SLICE("content-location"), 29},
-	{SLICE("expires"), 36},
-	{SLICE("link"), 45},
-	{SLICE("proxy-authenticate"), 48},
-	{SLICE("refresh"), 52},
-	{SLICE("retry-after"), 53},
-	{SLICE("set-cookie"), 55},
-	{SLICE("via"), 60},
-	{SLICE("www-authenticate"), 61},
+	{SLICE("server"), 54, 92},
+	{SLICE("date"), 33, 6},
+	{SLICE("content-length"), 28, 4},
+	{SLICE("content-type"), 31, 44},
+	{SLICE("cache-control"), 24, 36},
+	{SLICE("etag"), 34, 7},
+	{SLICE("last-modified"), 44, 10},
+	{SLICE("accept-ranges"), 18, 32},
+	{SLICE("vary"), 59, 59},
+	{SLICE("content-encoding"), 26, 42},
+	{SLICE("strict-transport-security"), 56, 56},
+	{SLICE("location"), 46, 12},
+	{SLICE("content-range"), 30, NONE},
+	{SLICE("access-control-allow-origin"), 20, 35},
+	{SLICE("age"), 21, 2},
+	{SLICE("allow"), 22, NONE},
+	{SLICE("content-disposition"), 25, 3},
+	{SLICE("content-language"), 27, NONE},
+	{SLICE("content-location"), 29, NONE},
+	{SLICE("expires"), 36, NONE},
+	{SLICE("link"), 45, 11},
+	{SLICE("proxy-authenticate"), 48, NONE},
+	{SLICE("refresh"), 52, NONE},
+	{SLICE("retry-after"), 53, NONE},
+	{SLICE("set-cookie"), 55, 14},
+	{SLICE("via"), 60, NONE},
+	{SLICE("www-authenticate"), 61, NONE},
+	{SLICE("x-content-type-options"), NONE, 61},
+	{SLICE("content-security-policy"), NONE, 85},
+	{SLICE("x-frame-options"), NONE, 97},
+	{SLICE("alt-svc"), NONE, 83},
+	{SLICE("access-control-allow-methods"), NONE, 76},
+	{SLICE("access-control-allow-headers"), NONE, 33},
+	{SLICE("access-control-allow-credentials"), NONE, 73},
+	{SLICE("access-control-expose-headers"), NONE, 79},
+	{SLICE("timing-allow-origin"), NONE, 93},
+	{SLICE("x-xss-protection"), NONE, 62},
 };
+
+enum { KNOWN = sizeof known / sizeof *known };
 
 /* Appends the integer n with a prefix of `bits` bits (section 5.1). pattern: the other bits of the first byte. */
 static char *put_integer(char *at, unsigned pattern, unsigned bits, size_t n) {
@@ -52,26 +67,49 @@ static char *put_integer(char *at, unsigned pattern, unsigned bits, size_t n) {
 
 static char *put_string(char *at, struct slice s) { return text_copy(put_integer(at, 0, 7, s.length), s); }
 
-/* Appends a literal header field without indexing (section 6.2.2). */
-static char *put_field(char *at, struct slice name, struct slice value) {
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (slice_equal_nocase(known[i].name, name)) return put_string(put_integer(at, 0, 4, known[i].index), value);
-	*at++ = 0;
-	at = put_integer(at, 0, 7, name.length);
+static char *put_name(char *at, struct slice name) {
 	for (size_t i = 0; i < name.length; i++) *at++ = text_lower(name.at[i]);
-	return put_string(at, value);
+	return at;
 }
 
-size_t hpack_fields(struct slice lines, char *out) {
+/* Returns the place of a name in known, or KNOWN. */
+static size_t find_known(struct slice name) {
+	size_t i = 0;
+	while (i < KNOWN && !slice_equal_nocase(known[i].name, name)) i++;
+	return i;
+}
+
+/* Appends a literal header field without indexing (RFC 7541, section 6.2.2). */
+static char *put_hpack(char *at, struct slice name, struct slice value) {
+	const size_t i = find_known(name);
+	if (i < KNOWN && known[i].hpack) return put_string(put_integer(at, 0, 4, known[i].hpack), value);
+	*at++ = 0;
+	return put_string(put_name(put_integer(at, 0, 7, name.length), name), value);
+}
+
+/* Appends a literal field line with a name of the static table, or with a literal name (RFC 9204, sections 4.5.4 and
+ * 4.5.6). */
+static char *put_qpack(char *at, struct slice name, struct slice value) {
+	const size_t i = find_known(name);
+	if (i < KNOWN && known[i].qpack) return put_string(put_integer(at, 0x50, 4, known[i].qpack), value);
+	return put_string(put_name(put_integer(at, 0x20, 3, name.length), name), value);
+}
+
+static inline size_t put_fields(struct slice lines, char *out,
+								char *(*put)(char *at, struct slice name, struct slice value)) {
 	char *at = out;
 	while (lines.length) {
 		struct slice line = slice_first(lines, slice_until(lines, '\r'));
 		size_t colon = slice_until(line, ':');
-		at = put_field(at, slice_first(line, colon), slice_rest(line, colon + strlen(": ")));
+		at = put(at, slice_first(line, colon), slice_rest(line, colon + strlen(": ")));
 		slice_drop(&lines, line.length + strlen("\r\n"));
 	}
 	return (size_t)(at - out);
 }
+
+size_t hpack_fields(struct slice lines, char *out) { return put_fields(lines, out, put_hpack); }
+
+size_t qpack_fields(struct slice lines, char *out) { return put_fields(lines, out, put_qpack); }
 
 size_t hpack_status(int status, char *out) {
 	static const int indexed[] = {200, 204, 206, 304, 400, 404, 500}; /* entries 8 to 14 of the static table */
@@ -81,6 +119,19 @@ size_t hpack_status(int status, char *out) {
 		return 1;
 	}
 	char *at = put_integer(out, 0, 4, 8);
+	*at++ = 3;
+	return (size_t)(text_copy_number(at, (uint64_t)status) - out);
+}
+
+size_t qpack_status(int status, char *out) {
+	static const struct {
+		int status;
+		unsigned entry;
+	} indexed[] = {{200, 25}, {304, 26}, {404, 27}, {503, 28}, {100, 63}, {204, 64}, {206, 65},
+				   {302, 66}, {400, 67}, {403, 68}, {421, 69}, {425, 70}, {500, 71}, {103, 24}};
+	for (size_t i = 0; i < sizeof indexed / sizeof *indexed; i++)
+		if (indexed[i].status == status) return (size_t)(put_integer(out, 0xc0, 6, indexed[i].entry) - out);
+	char *at = put_integer(out, 0x50, 4, indexed[0].entry);
 	*at++ = 3;
 	return (size_t)(text_copy_number(at, (uint64_t)status) - out);
 }

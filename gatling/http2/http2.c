@@ -63,7 +63,7 @@ static void greet(struct http2 *h, struct http2_output *out) {
 		unsigned name;
 		uint32_t value;
 	} ours[] = {{HTTP2_SETTING_MAX_CONCURRENT_STREAMS, STREAMS_MAX},
-				{HTTP2_SETTING_MAX_HEADER_LIST_SIZE, HTTP2_LIST_MAX},
+				{HTTP2_SETTING_MAX_HEADER_LIST_SIZE, REQUEST_LIST_MAX},
 				{HTTP2_SETTING_NO_RFC7540_PRIORITIES, 1},
 				{HTTP2_SETTING_ENABLE_CONNECT_PROTOCOL, 1}}; /* only if requests are passed on */
 	if (h->greeted) return;

@@ -89,7 +89,7 @@ static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct 
 /* Handles a complete header block: a request, or trailer fields. */
 static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block,
 								   size_t length, struct http2_output *out) {
-	char *const text = WORKSPACE(HTTP2_TEXT);
+	char *const text = WORKSPACE(REQUEST_TEXT);
 	struct request request;
 	struct stream_request asked;
 	asked.id = id;

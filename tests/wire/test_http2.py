@@ -386,7 +386,7 @@ def test_floods_are_ended(calm, name):
 
 
 def test_a_bomb_of_references_is_no_request(c):
-    """HPACK: 4,000 octets in the dynamic table, referred to by one octet each. HTTP2_LIST_MAX does
+    """HPACK: 4,000 octets in the dynamic table, referred to by one octet each. REQUEST_LIST_MAX does
     not allow a second one."""
     fill = b"\x40" + integer(1, 7) + b"x" + integer(3900, 7) + b"y" * 3900
     c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1, request("/small.bin") + fill))
