@@ -22,68 +22,28 @@ static void take_unopened_priority(struct http2 *h, uint32_t id, struct priority
 	h->unopened = NULL;
 }
 
+/* Does what a result of streams/ asks for. Returns HTTP2_NO_ERROR, or the error that ends the session. */
+static enum http2_error conclude(struct http2 *h, uint64_t id, enum streams_taken taken, struct http2_output *out) {
+	switch (taken) {
+	case STREAMS_TAKEN: break;
+	case STREAMS_MALFORMED: return http2_reset(h, (uint32_t)id, HTTP2_PROTOCOL_ERROR, out);
+	case STREAMS_REFUSED: return http2_reset(h, (uint32_t)id, HTTP2_REFUSED_STREAM, out);
+	case STREAMS_TOO_MUCH: return http2_reset(h, (uint32_t)id, HTTP2_ENHANCE_YOUR_CALM, out);
+	case STREAMS_NO_MEMORY: return HTTP2_INTERNAL_ERROR;
+	}
+	return HTTP2_NO_ERROR;
+}
+
 static enum http2_error answer_request(struct http2 *h, struct stream_request *asked, int status,
 									   struct http2_output *out) {
-	struct exchange *x = &asked->exchange;
-	const struct request *q = x->request;
 	struct response r;
-	enum exchange_next next = EXCHANGE_ANSWERED;
-	if (status) response_status(&r, status);
-	else next = exchange_begin(x, &r);
-	const bool answered = next == EXCHANGE_ANSWERED;
-	/* RFC 9110, section 10.1.1: a 100 or the final status is sent at once; an upstream decides for itself */
-	if (asked->receiving && answered && q->expect_continue) {
-		if (r.status < 400) http2_continue(h, (uint32_t)asked->id, out);
-		else asked->discards = true;
-	}
-	asked->discards |= asked->receiving && answered && (r.status == 413 || q->websocket);
-	asked->receiving &= !asked->discards;
-	const bool ok = answered ? http2_answer(h, asked, &r, out) : streams_keep(&h->streams, asked, &r);
-	if (x->counted) /* it was answered at once */
+	bool continues;
+	const enum exchange_next next = streams_decide(asked, status, &r, &continues);
+	if (continues) http2_continue(h, (uint32_t)asked->id, out);
+	const bool ok = next == EXCHANGE_ANSWERED ? http2_answer(h, asked, &r, out) : streams_keep(&h->streams, asked, &r);
+	if (asked->exchange.counted) /* it was answered at once */
 		limits_return_requests(h->context->exchanges->limits, &asked->client, 1);
 	return ok ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
-}
-
-static bool is_connect(const struct request *request) {
-	struct slice method = SLICE("CONNECT ");
-	return !request->websocket && request->line.length > method.length &&
-		   memcmp(request->line.at, method.at, method.length) == 0;
-}
-
-/* Refuses a request by a reset of its stream, and logs it. */
-static enum http2_error refuse(struct http2 *h, struct stream_request *asked, int status, enum http2_error error,
-							   struct http2_output *out) {
-	exchange_note(&asked->exchange, NULL, status, (struct slice){0}, 0);
-	return http2_reset(h, (uint32_t)asked->id, error, out);
-}
-
-/* Returns whether the request may still be passed on, so that its content has to be kept. */
-static bool may_be_passed_on(const struct http2 *h, const struct stream *s) {
-	return h->context->exchanges->upstreams && stream_waits_for_job(s);
-}
-
-/* Sets the framing that the content would have in HTTP/1.1, and whether the client waits for a 100 before it. */
-static void set_framing(struct request *q, bool receiving) {
-	bool has_length = request_has(q, FIELD_CONTENT_LENGTH);
-	if (!receiving || q->websocket) q->framing = BODY_NONE;
-	else q->framing = has_length ? BODY_LENGTH : BODY_CHUNKED;
-	q->expect_continue &= q->framing != BODY_NONE;
-}
-
-/* Passes content on, see stream_relay_put(). It is sent when all frames of this read have been handled. */
-static enum http2_error pass_on(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers,
-								struct http2_output *out) {
-	h->streams.unflushed = true;
-	bool put = stream_relay_put(s, content, trailers);
-	return put ? HTTP2_NO_ERROR : http2_reset(h, (uint32_t)s->id, HTTP2_PROTOCOL_ERROR, out);
-}
-
-/* Handles the trailer fields of a request, which is complete now. */
-static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct slice lines, struct http2_output *out) {
-	if (stream_is_passed_on(s)) return pass_on(h, s, (struct slice){0}, &lines, out);
-	if (!may_be_passed_on(h, s)) return HTTP2_NO_ERROR;
-	s->early_trailers = lines.length;
-	return stream_keep_early(s, lines) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 
 /* Handles a complete header block: a request, or trailer fields. */
@@ -100,30 +60,18 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	if (!open && !ignored) take_unopened_priority(h, id, &asked.priority);
 	int status = http2_request_decode(h->inflater, block, length, open, h->context->exchanges->upstreams, text,
 									  &request, &asked.priority);
-	bool malformed = status == -HTTP2_PROTOCOL_ERROR;
 	if (status == 431) {
 		if (!open && !ignored) http2_refuse_fields(h, id, out);
 		return HTTP2_ENHANCE_YOUR_CALM;
 	}
-	if (status < 0 && !malformed) return (enum http2_error) - status;
+	if (status < 0 && status != REQUEST_MALFORMED) return (enum http2_error) - status;
 	if (ignored) return HTTP2_NO_ERROR;
-	if (open) { /* trailers */
-		bool early = asked.receiving || (open->has_length && open->received != open->expected);
-		if (malformed || (early && !open->discards)) return http2_reset(h, id, HTTP2_PROTOCOL_ERROR, out);
-		open->receiving = false;
-		return take_trailers(h, open, request.lines, out);
-	}
-	asked.client = streams_client(&h->streams, &request);
-	streams_begin_exchange(&h->streams, &asked.exchange, &request, &asked.client);
-	if (malformed) return refuse(h, &asked, 400, HTTP2_PROTOCOL_ERROR, out);
-	if (h->streams.open >= STREAMS_MAX) return refuse(h, &asked, 503, HTTP2_REFUSED_STREAM, out);
-	if (!asked.receiving && request.content_length) return refuse(h, &asked, 400, HTTP2_PROTOCOL_ERROR, out);
-	if (h->streams.passes && http2_memory(h) > h->context->memory_max / 2) /* it may grow, see STREAMS_PASSED_CONTENT */
-		return refuse(h, &asked, 503, HTTP2_REFUSED_STREAM, out);
-	set_framing(&request, asked.receiving);
-	asked.discards = asked.receiving && (status || is_connect(&request)); /* section 8.5: the data is not content */
-	asked.receiving &= !asked.discards;
-	return answer_request(h, &asked, status, out);
+	if (open && status == REQUEST_MALFORMED) return http2_reset(h, id, HTTP2_PROTOCOL_ERROR, out);
+	if (open) return conclude(h, id, stream_take_trailers(open, request.lines, !asked.receiving), out);
+	/* the memory may grow, see STREAMS_PASSED_CONTENT */
+	const bool full = http2_memory(h) > h->context->memory_max / 2;
+	const enum streams_taken taken = streams_take_request(&h->streams, &asked, &request, status, full);
+	return taken == STREAMS_TAKEN ? answer_request(h, &asked, status, out) : conclude(h, id, taken, out);
 }
 
 /* Sets h->highest. Clears the bits of the streams up to id in was_reset, where older streams had used them. */
@@ -192,7 +140,7 @@ enum http2_error http2_take_continuation(struct http2 *h, const struct frame *f,
 	return error;
 }
 
-/* --- content of requests: it is counted, and dropped or passed on --- */
+/* --- content of requests --- */
 
 enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct http2_output *out) {
 	struct stream *s = stream_find(&h->streams, f->stream);
@@ -207,16 +155,10 @@ enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct 
 	if (s ? s->discards : http2_was_reset(h, f->stream)) return HTTP2_NO_ERROR;
 	if (!s || !s->receiving) return http2_reset(h, f->stream, HTTP2_STREAM_CLOSED, out);
 	s->receive_window -= f->length;
-	s->received += f->length - padding;
-	s->receiving = !ends;
-	if (s->receive_window < 0) return http2_reset(h, (uint32_t)s->id, HTTP2_FLOW_CONTROL_ERROR, out);
-	if (s->has_length && (s->received > s->expected || (ends && s->received != s->expected)))
-		return http2_reset(h, (uint32_t)s->id, HTTP2_PROTOCOL_ERROR, out);
-	const struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding},
-					   no_trailers = {0};
-	if (stream_is_passed_on(s)) return pass_on(h, s, content, ends ? &no_trailers : NULL, out);
-	if (s->received > BODY_MAX) return http2_reset(h, (uint32_t)s->id, HTTP2_ENHANCE_YOUR_CALM, out);
-	if (may_be_passed_on(h, s)) return stream_keep_early(s, content) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
-	if (!ends) http2_open_window(h, (uint32_t)s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT, out);
-	return HTTP2_NO_ERROR;
+	if (s->receive_window < 0) return http2_reset(h, f->stream, HTTP2_FLOW_CONTROL_ERROR, out);
+	const struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding};
+	const enum streams_taken taken = stream_take_content(s, content, ends);
+	if (taken == STREAMS_TAKEN && !ends && !stream_is_passed_on(s) && !s->early)
+		http2_open_window(h, f->stream, &s->receive_window, HTTP2_WINDOW_DEFAULT, out);
+	return conclude(h, f->stream, taken, out);
 }

@@ -27,6 +27,5 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 	struct request_fields fields = {.version = SLICE(" HTTP/2.0"), .trailers = trailers, .passes = passes};
 	request_fields_begin(&fields, request, priority, text);
 	const int error = decode(&fields, inflater, block, length), status = request_fields_end(&fields, !error);
-	if (error) return error;
-	return status == REQUEST_MALFORMED ? -HTTP2_PROTOCOL_ERROR : status;
+	return error ? error : status;
 }

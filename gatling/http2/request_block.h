@@ -11,7 +11,7 @@
  *    0: it is a request;
  *  > 0: the status to answer; after 431, the block was not decoded to its end, and the connection cannot go on, since
  *       one octet of a block can stand for 4 KB;
- *  < 0: the negative error: -HTTP2_PROTOCOL_ERROR ends the stream, any other error the connection. */
+ *  < 0: REQUEST_MALFORMED, which ends the stream, or the negative error that ends the connection. */
 int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length, bool trailers,
 						 bool passes, char *text, struct request *request, struct priority *priority);
 

@@ -8,7 +8,7 @@
 #include "gatling/exchange/exchange.h"
 #include "gatling/exchange/wait.h"
 #include "gatling/http/hpack.h"
-#include "gatling/streams/priority.h"
+#include "gatling/streams/request_fields.h"
 
 enum {
 	STREAMS_MAX = 128, /* open streams of a connection */
@@ -199,6 +199,30 @@ bool stream_answer_again(struct stream *stream);
 /* Lets the requests that have waited for a job since since_ns, or longer, be answered without it; they may still have
  * to wait for one of STREAMS_FILES. Returns whether there are any; then the session has to send. */
 bool streams_give_up_waiting(struct streams *streams, int64_t since_ns);
+
+/* --- request.c --- */
+
+enum streams_taken {
+	STREAMS_TAKEN,
+	STREAMS_MALFORMED, /* the stream is to be reset, */
+	STREAMS_REFUSED,   /* this, too: there is no room */
+	STREAMS_TOO_MUCH,  /* this, too: more content than BODY_MAX */
+	STREAMS_NO_MEMORY  /* the connection is to be closed */
+};
+
+/* Begins the exchange of a request, whose stream is not open yet. status: of request_fields_end(). full: no request may
+ * be passed on. A request that is not taken is logged. */
+enum streams_taken streams_take_request(struct streams *streams, struct stream_request *asked, struct request *request,
+										int status, bool full);
+
+/* Decides how that request is answered: by the status, if it is not 0, or by exchange_begin(). *continues: a 100 has to
+ * be sent first. The caller then sends the response, or calls streams_keep(). */
+enum exchange_next streams_decide(struct stream_request *asked, int status, struct response *response, bool *continues);
+
+/* Take content of a request that is still received; and its trailer fields, as lines of HTTP/1.1. ends: nothing
+ * follows. */
+enum streams_taken stream_take_content(struct stream *stream, struct slice content, bool ends);
+enum streams_taken stream_take_trailers(struct stream *stream, struct slice lines, bool ends);
 
 /* --- turn.c --- */
 
