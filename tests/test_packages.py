@@ -9,21 +9,22 @@ import pytest
 
 PACKAGES = Path(__file__).resolve().parent.parent / ".ci" / "packages"
 USED = ("awk", "cat", "env", "paste", "sh", "sort", "tr", "uname")
+HTTP3 = ("libnghttp3-dev", "libngtcp2-crypto-ossl-dev", "libngtcp2-dev")
 LIBRARIES = "libc6-dev libnghttp2-dev libowfat-dev libseccomp-dev libssl-dev zlib1g-dev"
 SUDO = {"of no use": "exit 1", "without a password": '[ "$1" = -n ] || exec "$@"'}
 
 
 class Machine:
-    """A PATH with few commands in it. asked has a line for each use of apt-get and sudo."""
+    """A PATH with few commands in it. asked has a line for each use of apt-get and sudo. suites: those that apt knows."""
 
-    def __init__(self, directory, uid=0, sudo=None, compiler=None):
+    def __init__(self, directory, uid=0, sudo=None, compiler=None, suites=()):
         self.bin, self.asked = directory / "bin", directory / "asked"
         self.bin.mkdir()
         self.asked.touch()
         for name in USED:
             (self.bin / name).symlink_to(shutil.which(name))
         self.write("id", f"echo {uid}")
-        self.write("apt-get", f'echo "apt-get $*" >> {self.asked}')
+        self.write("apt-get", f'[ "$1" = indextargets ] && echo "{" ".join(suites)}" || echo "apt-get $*" >> {self.asked}')
         if sudo:
             self.write("sudo", f'echo "sudo $*" >> {self.asked}; {sudo}')
         if compiler:
@@ -84,3 +85,29 @@ def test_all_tests_take_what_a_check_takes_and_more(tmp_path):
     machine = Machine(tmp_path)
     few, many = (set(machine.packages("see", purpose)[1].split(" installs ")[1].split()) for purpose in ("check", "check-all"))
     assert few < many and "libcmocka-dev" in few and "chromium" in many - few
+
+
+@pytest.mark.parametrize("suites,suffix", [(("trixie", "trixie-backports"), "/trixie-backports"), (("forky",), "")])
+def test_the_libraries_of_http3_come_from_backports_of_debian_13_and_later_from_the_release(tmp_path, suites, suffix):
+    _, _, asked = Machine(tmp_path, compiler="cc", suites=suites).packages("install", "http3")
+    names = asked[-1].split(" --no-install-recommends ")[1].split()
+    assert names == [*(name + suffix for name in HTTP3), "libssl-dev", "pkgconf"]
+
+
+@pytest.mark.parametrize("action", ["install", "see"])
+@pytest.mark.parametrize("suites", [("trixie", "trixie-updates"), ("bookworm", "bookworm-backports")], ids=lambda names: names[0])
+def test_a_debian_without_the_libraries_of_http3_is_told_where_they_are_and_nothing_is_installed(tmp_path, suites, action):
+    there, said, asked = Machine(tmp_path, compiler="cc", suites=suites).packages(action, "http3")
+    assert not there and not asked
+    assert said == ("gatling: missing: libnghttp3>=1.15 libngtcp2>=1.22 libngtcp2_crypto_ossl>=1.22: with 'deb http://deb.debian.org/debian "
+                    "trixie-backports main' in /etc/apt/sources.list of Debian 13, 'make deps FOR=http3' installs them\n")  # fmt: skip
+
+
+@pytest.mark.parametrize("version,there", [("1.21.9", False), ("1.22.0", True), ("2.0", True)])
+def test_a_library_that_is_too_old_is_missing(tmp_path, version, there):
+    machine = Machine(tmp_path, compiler="cc", suites=("forky",))
+    module = "Name: any\nDescription: any\nVersion: {}\n"
+    for name, found in (("libngtcp2", version), ("libngtcp2_crypto_ossl", "1.22.1"), ("libnghttp3", "1.15.0"), ("openssl", "3.5.1")):
+        (tmp_path / f"{name}.pc").write_text(module.format(found))
+    machine.write("pkg-config", f'PKG_CONFIG_LIBDIR={tmp_path} exec {shutil.which("pkg-config")} "$@"')
+    assert machine.packages("see", "http3")[0] == there
