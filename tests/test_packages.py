@@ -1,6 +1,7 @@
 """What the build needs is installed, or said to be missing: .ci/packages."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -111,3 +112,10 @@ def test_a_library_that_is_too_old_is_missing(tmp_path, version, there):
         (tmp_path / f"{name}.pc").write_text(module.format(found))
     machine.write("pkg-config", f'PKG_CONFIG_LIBDIR={tmp_path} exec {shutil.which("pkg-config")} "$@"')
     assert machine.packages("see", "http3")[0] == there
+
+
+def test_what_a_server_without_http3_says_that_it_needs_is_what_the_build_asks_for():
+    text = (PACKAGES.parent.parent / "gatling/quic/none.c").read_text()
+    wanted = dict(re.findall(r"^http3 library:(?:lib)?(\w+)>=(\S+)", PACKAGES.read_text(), re.MULTILINE))
+    said = re.search(r"needs ngtcp2 (\S+), nghttp3 (\S+) and OpenSSL ([\d.]+)", text).groups()
+    assert said == tuple(wanted[name] for name in ("ngtcp2", "nghttp3", "openssl")) and wanted["ngtcp2_crypto_ossl"] == wanted["ngtcp2"]

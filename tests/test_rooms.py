@@ -27,6 +27,7 @@ SERVER = [
     ["gatling/site/listing", "gatling/site/rules"],
     ["gatling/upstream"],
     ["gatling/client"],
+    ["gatling/quic"],
     ["gatling/tls", "gatling/log", "gatling/status", "gatling/acme"],
     ["gatling/files"],
     ["gatling/media"],
@@ -44,7 +45,7 @@ BENCH = [
     ["io"],
 ]
 FILES_MAX = 25  # in a room, as far as a build needs them
-ALTERNATIVES = re.compile(r"io/(epoll|kqueue|poll|sigio|uring|sendfile-\w+)\.c")  # a build takes one or two
+ALTERNATIVES = re.compile(r"io/(epoll|kqueue|poll|sigio|uring|sendfile-\w+)\.c|gatling/quic/none\.c")  # a build takes one or two
 
 
 def sources(*folders):

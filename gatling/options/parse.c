@@ -21,6 +21,7 @@
 #include "gatling/options/nearest.h"
 #include "gatling/options/take.h"
 #include "gatling/options/values.h"
+#include "gatling/quic/libraries.h"
 #include "io/io.h"
 #include "io/version.h"
 
@@ -150,9 +151,11 @@ __attribute__((noreturn)) static void done(void) {
 }
 
 static void take_version(struct options *o, const struct option_row *row, char *text) {
+	char http3[QUIC_LIBRARIES_MAX];
 	(void)o, (void)row, (void)text;
-	printf("gatling %s (%s; libowfat %s, %s, zlib %s)\n", GATLING_VERSION, io_mechanism(), LIBOWFAT_VERSION,
-		   OpenSSL_version(OPENSSL_VERSION), zlibVersion());
+	quic_libraries(http3);
+	printf("gatling %s (%s; libowfat %s, %s, zlib %s)\n%s\n", GATLING_VERSION, io_mechanism(), LIBOWFAT_VERSION,
+		   OpenSSL_version(OPENSSL_VERSION), zlibVersion(), http3);
 	done();
 }
 
