@@ -25,7 +25,8 @@ class Machine:
         for name in USED:
             (self.bin / name).symlink_to(shutil.which(name))
         self.write("id", f"echo {uid}")
-        self.write("apt-get", f'[ "$1" = indextargets ] && echo "{" ".join(suites)}" || echo "apt-get $*" >> {self.asked}')
+        configured = '[ "$1 $2" = "indextargets --no-release-info" ]'  # else only those whose lists have been fetched
+        self.write("apt-get", f'{configured} && echo "{" ".join(suites)}" || echo "apt-get $*" >> {self.asked}')
         if sudo:
             self.write("sudo", f'echo "sudo $*" >> {self.asked}; {sudo}')
         if compiler:
