@@ -18,45 +18,14 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / "tests/wire")]
 
 from gatling import children  # noqa: E402
+from root import environment, inside, make_root  # noqa: E402
 
 RELEASES = ("bookworm", "trixie")
-KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gatling-check", "roots")
-KEPT_DAYS = 7
-SUITES = "http://deb.debian.org/debian {0}", "http://deb.debian.org/debian {0}-updates", "http://deb.debian.org/debian-security {0}-security"
-# What a machine needs to reach the registries of packages from where it is.
-REACHES = re.compile(r"(?i).*(proxy|cert|ca_bundle)")
-ENTER = """
-mount --make-rprivate /
-mount --bind "$1" "$1"
-cd "$1"
-mount -t proc proc proc
-mount --rbind /sys sys
-mount --rbind /dev dev
-mount -t tmpfs none mnt
-pivot_root . mnt
-cd /root/gatling
-umount -l /mnt
-exec sh -c "$2"
-"""
 
 
 def commands():
     """Returns the first three lines of README that are to be typed: they serve, run the tests, and run all of them."""
     return re.findall("^    (.+)$", (TOP / "README").read_text(), re.MULTILINE)[:3]
-
-
-def make_root(release, path):
-    """Unpacks a Debian with make and git, and with the suites that its installer enables, which is made anew when it is KEPT_DAYS old."""
-    kept = KEPT / f"{release}.tar"
-    if not kept.exists() or time.time() - kept.stat().st_mtime > KEPT_DAYS * 86400:
-        KEPT.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=KEPT) as new:
-            lines = [f"deb {suite.format(release)} main" for suite in SUITES]
-            subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", "--include=make,git", release,
-                            f"{new}/root.tar", *lines], check=True)  # fmt: skip
-            os.rename(f"{new}/root.tar", kept)
-    subprocess.run(["tar", "-C", path, "--exclude=./dev/*", "-xf", kept], check=True)
-    Path(path, "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")  # as the installer writes it
 
 
 def clone(path):
@@ -75,8 +44,6 @@ class Bare:
         self.path = Path(self.made.name)
         make_root(release, self.path)
         self.path.chmod(0o755)
-        for source in ("etc/resolv.conf", "usr/local/share/ca-certificates"):
-            subprocess.run(["cp", "-rT", f"/{source}", self.path / source], check=False)
         clone(self.path / "root/gatling")
 
     def __enter__(self):
@@ -86,12 +53,11 @@ class Bare:
         self.made.cleanup()
 
     @contextlib.contextmanager
-    def running(self, command, **environment):
+    def running(self, command, **variables):
         """Runs the command in the checkout, as root; ends all that it has started."""
-        passed = {name: value for name, value in os.environ.items() if REACHES.match(name)}
-        passed |= {"HOME": "/root", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "dumb", **environment}
-        entered = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc", ENTER, "sh", self.path, command]
-        with subprocess.Popen(entered, env=passed, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        entered = [*inside(self.path, "/root/gatling", apart=True), "sh", "-c", command]
+        with subprocess.Popen(entered, env=environment(**variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as process:  # fmt: skip
             try:
                 yield process
             finally:
