@@ -26,7 +26,9 @@ STARTED = time.monotonic()
 # names.
 ALONE = "@alone"
 # Fixtures that take more than the first build: other builds, and what comes from registries of packages.
-MORE = {"plain", "threads", "venv", "node", "netlify", "sites", "h2spec"}
+MORE = {"plain", "threads", "venv", "node", "netlify", "sites", "h2spec", "http3"}
+# Of a test, without its fixtures, one of which may build for minutes.
+HTTP3_TIMEOUT_S = 300
 # Files whose tests take long, and share nothing unless their parameters are the same.
 SPLIT = ("test_bare.py", "test_kernel_tls.py", "test_make.py")
 
@@ -40,6 +42,7 @@ def pytest_addoption(parser):
     parser.addoption("--netlify", default="build/tools/netlify/node_modules", help="where Netlify's engine is installed")
     parser.addoption("--sites", default="build/tools", help="where the sites of next and sveltekit are built")
     parser.addoption("--h2spec", default="build/tools/h2spec", help="where that program is")
+    parser.addoption("--http3", default="build/http3", help="where a build with HTTP/3 and its Debian 13 are made")
     parser.addoption("--make", default="", help="TARGET,...: of GNUmakefile, to be made beside the tests")
     parser.addoption("--plain", default="build", help="the build that figures are taken of")
     parser.addoption("--objects", default="build/obj", help="where the object files of a build are")
@@ -76,7 +79,8 @@ def pytest_collection_modifyitems(config, items):
 
     def place(item):
         build = place_of_build(item)
-        return bool(item.get_closest_marker("alone")), build > 0, item.path.name not in SPLIT, -size[item.path, build], item.path, build
+        long = item.path.name in SPLIT or "http3" in item.fixturenames
+        return bool(item.get_closest_marker("alone")), build > 0, not long, -size[item.path, build], item.path, build
 
     items.sort(key=place)
     for item in items:
@@ -84,6 +88,8 @@ def pytest_collection_modifyitems(config, items):
             item._nodeid += ALONE  # pylint: disable=protected-access
         if item.get_closest_marker("alone") or item.path.parent.name == "bench":  # time matters there, too
             item.add_marker(pytest.mark.flaky(reruns=2))
+        if "http3" in item.fixturenames:
+            item.add_marker(pytest.mark.timeout(HTTP3_TIMEOUT_S, func_only=True))
 
 
 @pytest.hookimpl(optionalhook=True)

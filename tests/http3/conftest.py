@@ -1,0 +1,84 @@
+"""A server with HTTP/3 for the tests, which need not have its libraries: it is built and runs in a Debian 13 with backports."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from gatling import Server
+from root import REGISTRY, environment, inside, kept, make_root, unpack
+
+TOP = Path(__file__).resolve().parent.parent.parent
+BACKPORTS = "trixie-backports"
+BUILD_TIMEOUT_S = 1800
+LEAVE_ROOT = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
+
+
+def make_debian(tar):
+    """Makes a Debian 13 with what a build with HTTP/3 and its unit tests take, and a curl with HTTP/3."""
+    with tempfile.TemporaryDirectory(prefix="gatling-http3-") as path:
+        make_root("trixie", path)
+        Path(path, f"etc/apt/sources.list.d/{BACKPORTS}.list").write_text(f"deb {REGISTRY}/debian {BACKPORTS} main\n")
+        apt = ["apt-get", "-q", "install", "-y", "--no-install-recommends", "ccache", f"curl/{BACKPORTS}", "libcmocka-dev"]
+        for command in (["make", "deps", "FOR=http3"], apt, ["apt-get", "clean"]):
+            run([*inside(path, TOP, TOP), *command])
+        subprocess.run(["tar", "-C", path, "--exclude=./dev/*", "-cf", tar, "."], check=True)
+
+
+def run(command, **variables):
+    """Runs a command, which is to succeed, and shows what it says otherwise."""
+    done = subprocess.run(command, env=environment(DEBIAN_FRONTEND="noninteractive", **variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, timeout=BUILD_TIMEOUT_S)  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+class Http3:
+    """A build with HTTP/3, and the Debian in which it runs. Its processes, ports and temporary files are those of this system."""
+
+    def __init__(self, build):
+        self.build, self.root = build, build / "debian"
+        self.variables = {name: value for name, value in os.environ.items() if name in ("CI", "CCACHE", "CCACHE_DIR", "CCACHE_MAXSIZE")}
+        shared = {str(TOP), tempfile.gettempdir(), *filter(None, [os.environ.get("CCACHE_DIR")])}
+        self.inside = inside(self.root, TOP, *sorted(shared))
+
+    def make(self):
+        """Builds it; several processes of pytest may ask for it at the same time."""
+        self.build.mkdir(parents=True, exist_ok=True)
+        with open(self.build / "lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            tar = kept("trixie-http3", make_debian)
+            stamp, made = self.root / "unpacked", str(tar.stat().st_mtime_ns)
+            if not stamp.exists() or stamp.read_text() != made:
+                shutil.rmtree(self.root, ignore_errors=True)
+                self.root.mkdir()
+                unpack(tar, self.root)
+                self.root.chmod(0o755)
+                stamp.write_text(made)
+            self.run("make", "-s", "deps", "FOR=http3")
+            self.run("make", "-s", f"-j{os.cpu_count()}", f"BUILD={self.build}", "check-http3")
+
+    def run(self, *command):
+        """Runs a command in the checkout there, as root. Returns what it says."""
+        return run([*self.inside, *command], **self.variables)
+
+    def server(self, root, *flags, as_root=False, **options):
+        """Returns the server; see Server for the arguments."""
+        launcher = [*self.inside, *(() if as_root else LEAVE_ROOT)]
+        return Server(self.build, root, *flags, as_root=True, launcher=launcher, **options)
+
+
+@pytest.fixture(scope="session")
+def http3(request):
+    if os.geteuid() != 0:
+        pytest.skip("takes root, to mount a Debian 13")
+    made = Http3(TOP / request.config.getoption("--http3"))
+    try:
+        made.make()
+    except ConnectionError as error:
+        pytest.skip(f"no Debian 13 is kept, and none can be made: {error}")
+    return made
