@@ -1,7 +1,7 @@
 /* internal.h - the loop as the files of io/ see it. Internal to io/.
  *
- * A file calls only those behind it in this list: iob, splice, transfer, sendfile, loop, the mechanisms, reader, task,
- * wake, timer, queue. descriptors.c stands alone. */
+ * A file calls only those behind it in this list: iob, datagram, splice, transfer, sendfile, loop, the mechanisms,
+ * reader, task, wake, timer, queue. descriptors.c stands alone. */
 #ifndef GATLING_IO_INTERNAL_H
 #define GATLING_IO_INTERNAL_H
 
@@ -83,6 +83,9 @@ struct io_loop {
 	int64_t next_tick; /* of the next slot in use, which may have been emptied since */
 	uint64_t slots_used[IO_WHEEL_WORDS];
 	int32_t slot[IO_WHEEL_SLOTS + 1]; /* heads of the lists; the last list is that of io_timedout() */
+	struct io_alarm **alarm;          /* a heap, from place 1 on; see timer.c */
+	unsigned alarms, alarm_room;      /* its length, and that of the table */
+	bool no_segments;                 /* the system cannot send several datagrams in a call */
 	int wake_read, wake_write;        /* a pipe */
 	int splice_read, splice_write;    /* a pipe, see splice.c; -1: none yet */
 	_Atomic enum io_woken woken;      /* what io_wake() has done since the last turn began */
@@ -95,5 +98,10 @@ struct io_loop {
 };
 
 static inline int64_t io_clock_ms(const io_loop *loop) { return loop->now_ns / IO_NS_PER_MS; }
+
+/* --- loop.c --- */
+
+/* Notes that fd is not ready and, if it is wanted, has it watched. Returns 0, or -1 as io_wantread(). */
+int io_not_ready(io_loop *loop, int fd, enum io_direction direction);
 
 #endif

@@ -1,6 +1,6 @@
 /* loop.c - the loop: the table of descriptors and io_wait(). Its cost is O(ready): it never walks the open descriptors.
  */
-#include "io/loop.h"
+#include "io/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,6 +53,7 @@ io_loop *io_loop_new(void) {
 void io_loop_free(io_loop *loop) {
 	if (!loop) return;
 	io_reader_free(loop->reader);
+	free(loop->alarm);
 	loop->mechanism->free(loop);
 	io_wake_close(loop);
 	if (loop->splice_read >= 0) close(loop->splice_read);
@@ -157,9 +158,17 @@ static int look(io_loop *loop, int64_t timeout_ns) {
 	return result == -1 ? -1 : 0;
 }
 
+/* Returns the shorter one of a time (-1: no limit) and that until the next alarm. */
+static int64_t until_alarm(const io_loop *loop, int64_t timeout_ns) {
+	const int64_t ns = loop->alarm[1]->at_ns - io_read_clock();
+	if (ns <= 0) return 0;
+	return timeout_ns < 0 || ns < timeout_ns ? ns : timeout_ns;
+}
+
 static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	int64_t timer_ns = io_timer_limit(loop);
 	if (timeout_ns < 0 || (timer_ns >= 0 && timer_ns < timeout_ns)) timeout_ns = timer_ns;
+	if (loop->alarms) timeout_ns = until_alarm(loop, timeout_ns);
 	for (int d = 0; d < IO_DIRECTIONS; d++)
 		if (io_queue_end_turn(loop, d)) timeout_ns = 0;
 	if (loop->tasks && (timeout_ns < 0 || timeout_ns > IO_WAKE_LOST_NS)) timeout_ns = IO_WAKE_LOST_NS;

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "io/loop.h"
+#include "io/internal.h"
 #include "io/mechanism.h"
 #include "io/sendfile.h"
 
