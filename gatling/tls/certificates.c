@@ -6,6 +6,7 @@
 #include <openssl/x509v3.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
@@ -375,8 +376,20 @@ bool certificates_cover(const struct certificates *set, const char *name) {
 	return found && is_valid_at(found->pair, time(NULL));
 }
 
+/* The application data of OpenSSL (SSL_set_app_data()) is the transport's. */
+static int handshaking_index;
+static void reserve_index(void) { handshaking_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
+
+bool tls_set_handshaking(SSL *ssl, const struct tls_handshaking *h) {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	(void)pthread_once(&once, reserve_index);
+	return handshaking_index > 0 && SSL_set_ex_data(ssl, handshaking_index, (void *)(uintptr_t)h);
+}
+
+const struct tls_handshaking *tls_handshaking_of(const SSL *ssl) { return SSL_get_ex_data(ssl, handshaking_index); }
+
 int certificates_choose(SSL *ssl, int *alert, void *unused) {
-	const struct tls_handshaking *h = SSL_get_app_data(ssl);
+	const struct tls_handshaking *h = tls_handshaking_of(ssl);
 	const struct certificates *set = h->certificates;
 	const char *server_name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
 	const struct certified_name *found = server_name ? find_server(set, server_name) : NULL;

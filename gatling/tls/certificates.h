@@ -59,12 +59,17 @@ bool certificates_cover(const struct certificates *set, const char *name);
 /* Returns the context for all connections. */
 SSL_CTX *certificates_context(const struct certificates *set);
 
-/* The application data (SSL_set_app_data()) that each connection must have. */
+/* What each connection needs for its handshake. */
 struct tls_handshaking {
 	const struct certificates *certificates; /* the current set */
 
 	bool strict_sni; /* refuse server names that no certificate covers */
+	bool quic;       /* the connection is one of QUIC, and speaks HTTP/3 */
 };
+
+/* Sets it, for the functions that OpenSSL calls. It must outlive the connection. Returns false without memory. */
+bool tls_set_handshaking(SSL *ssl, const struct tls_handshaking *handshaking);
+const struct tls_handshaking *tls_handshaking_of(const SSL *ssl);
 
 /* Chooses the keys for the server name: those of a certificate with exactly that name, otherwise of one with a wildcard
  * in place of the first label (RFC 6125, section 6.4.3), otherwise the default. With an empty set no handshake

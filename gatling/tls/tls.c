@@ -399,7 +399,7 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 	if (!t) return NULL;
 	*t = (struct tls){.worker = w, .loop = loop, .fd = fd};
 	t->ssl = SSL_new(certificates_context(w->certificates));
-	BIO *in = t->ssl && SSL_set_app_data(t->ssl, &w->handshaking) ? BIO_new(w->method) : NULL, *out = in;
+	BIO *in = t->ssl && tls_set_handshaking(t->ssl, &w->handshaking) ? BIO_new(w->method) : NULL, *out = in;
 	if (in && w->kernel) out = BIO_new_socket(fd, BIO_NOCLOSE);
 	if (!out) {
 		BIO_free(in);

@@ -39,9 +39,11 @@ static int check_hello(SSL *ssl, int *alert, void *unused) {
  * alert. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *in,
 						   unsigned in_length, void *unused) {
-	static const unsigned char ours[] = "\x02h2\x08http/1.1";
-	(void)ssl, (void)unused;
-	int result = SSL_select_next_proto((unsigned char **)out, out_length, ours, sizeof ours - 1, in, in_length);
+	static const unsigned char over_tcp[] = "\x02h2\x08http/1.1", over_quic[] = "\x02h3";
+	const bool quic = tls_handshaking_of(ssl)->quic;
+	(void)unused;
+	int result = SSL_select_next_proto((unsigned char **)out, out_length, quic ? over_quic : over_tcp,
+									   quic ? sizeof over_quic - 1 : sizeof over_tcp - 1, in, in_length);
 	return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
