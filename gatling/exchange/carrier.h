@@ -7,7 +7,7 @@
 #include "gatling/upstream/upstream_head.h"
 
 struct carrier {
-	enum value protocol; /* as which the answers are counted: COUNT_HTTP1 or COUNT_HTTP2 */
+	enum value protocol; /* as which the answers are counted: COUNT_HTTP1 to COUNT_HTTP3 */
 	bool checks_length;  /* only the end of a request's content shows whether its Content-Length is right */
 	size_t enough;       /* with that many bytes unsent, no more is given to it */
 

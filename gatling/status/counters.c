@@ -51,7 +51,7 @@ static void add_all(uint64_t *sum, const uint64_t *c, unsigned n) {
 
 uint64_t counters_value(const struct counters *c, enum value value) {
 	uint64_t sum = 0;
-	if (value != COUNT_HTTP1 && value != COUNT_HTTP2) return counter_read(&c->value[value]);
+	if (value < COUNT_HTTP1 || value > COUNT_HTTP3) return counter_read(&c->value[value]);
 	for (unsigned i = 0; i < STATUSES; i++) sum += counter_read(&c->answers[value - COUNT_HTTP1][i]);
 	return sum;
 }

@@ -9,7 +9,7 @@
 enum {
 	STATUS_FIRST = 100, /* the lowest status of HTTP */
 	STATUSES = 900,     /* an upstream may send any status of three digits */
-	PROTOCOLS = COUNT_HTTP2 + 1 - COUNT_HTTP1,
+	PROTOCOLS = COUNT_HTTP3 + 1 - COUNT_HTTP1,
 	/* Times are counted in intervals, eight for each power of two. The first is for times below 2^10 ns, and the last
 	 * for 2^36 ns (69 s) and more. */
 	TIMES_SHIFT = 3,

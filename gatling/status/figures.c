@@ -48,10 +48,10 @@ static double hit_ratio(const struct figure *f, const struct moment *from, const
 #define SUM(from, to) .first = (from), .last = (to)
 
 const struct figure figures[] = {
-	{"requests", "requests", PER_SECOND, CURVE(1, "Requests"), .of = rate, SUM(COUNT_HTTP1, COUNT_HTTP2)},
+	{"requests", "requests", PER_SECOND, CURVE(1, "Requests"), .of = rate, SUM(COUNT_HTTP1, COUNT_HTTP3)},
 	{"sent_bytes", "sent", MEGABYTES, CURVE(2, "Sent"), .of = rate, SUM(COUNT_SENT, COUNT_SENT)},
 	{"connections", "connections", NUMBER, CURVE(3, "Connections"), .of = level, .instant = true,
-	 SUM(GAUGE_CONNECTIONS_PROXY, GAUGE_CONNECTIONS_LINGER)},
+	 SUM(GAUGE_CONNECTIONS_PROXY, GAUGE_CONNECTIONS_HTTP3)},
 	{"first_byte_p50_seconds", "first byte, median", TIME, CURVE(4, "First byte, median"), .of = first_byte,
 	 .share = 0.5},
 	{"first_byte_p99_seconds", "first byte, 99 %", TIME, CURVE(5, "First byte, 99 %"), .of = first_byte, .share = 0.99},

@@ -28,7 +28,8 @@ static void remember(struct history *h, struct moment *at, const struct moment *
 	struct worker_moment *of = workers_at(h, at);
 	*at = *now;
 	for (unsigned i = 0; i < h->workers; i++) {
-		of[i].requests = counters_value(worker[i], COUNT_HTTP1) + counters_value(worker[i], COUNT_HTTP2);
+		of[i].requests = counters_value(worker[i], COUNT_HTTP1) + counters_value(worker[i], COUNT_HTTP2) +
+						 counters_value(worker[i], COUNT_HTTP3);
 		of[i].cpu_ns = counters_value(worker[i], COUNT_CPU_NS);
 	}
 }

@@ -14,9 +14,10 @@
 	/* of a worker */                                                                                                  \
 	V(COUNT_ACCEPTED, TOTAL("accepted_connections"), PAGE("Connections", "accepted since the start", ALWAYS, LAST),    \
 	  HELP("Connections accepted, without those that were refused."))                                                  \
-	/* these two are sums, see counters_value() */                                                                     \
+	/* these are sums, see counters_value() */                                                                         \
 	V(COUNT_HTTP1, REQUESTS("http/1"), HELP("Requests answered."))                                                     \
 	V(COUNT_HTTP2, REQUESTS("http/2"))                                                                                 \
+	V(COUNT_HTTP3, REQUESTS("http/3"))                                                                                 \
 	V(COUNT_SENT, TOTAL("sent_bytes"), BYTES, HELP("Bytes of answers given to the kernel, before TLS."))               \
 	V(COUNT_TLS_FULL, HANDSHAKES("full"), HELP("TLS handshakes. Late ones are in closed_connections."))                \
 	V(COUNT_TLS_RESUMED, HANDSHAKES("resumed"))                                                                        \
@@ -56,6 +57,7 @@
 	V(GAUGE_CONNECTIONS_WRITE, CONNECTIONS("write"))                                                                   \
 	V(GAUGE_CONNECTIONS_HTTP2, CONNECTIONS("http2"))                                                                   \
 	V(GAUGE_CONNECTIONS_LINGER, CONNECTIONS("linger"))                                                                 \
+	V(GAUGE_CONNECTIONS_HTTP3, CONNECTIONS("http3"))                                                                   \
 	V(GAUGE_CONNECTIONS_MAX, NOW("connections_max"),                                                                   \
 	  PAGE("Connections", "in all", ALWAYS, FIRST, PART("connections")), HELP("Connections that there is room for."))  \
 	V(GAUGE_STREAMS, NOW("http2_streams"), PAGE("Connections", "streams of HTTP/2", ALWAYS, LAST),                     \

@@ -60,13 +60,12 @@ static bool add_end(void *stream, struct slice trailers) {
 }
 
 /* The batch holds one piece: its turn may come long after that of another stream's. */
-const struct carrier streams_http2 = {.protocol = COUNT_HTTP2,
-									  .checks_length = true,
-									  .enough = 1,
-									  .unsent = unsent,
-									  .head = add_head,
-									  .content = add_piece,
-									  .end = add_end};
+#define CARRIER(counted)                                                                                               \
+	{                                                                                                                  \
+		.protocol = (counted), .checks_length = true, .enough = 1, .unsent = unsent, .head = add_head,                 \
+		.content = add_piece, .end = add_end                                                                           \
+	}
+const struct carrier streams_http2 = CARRIER(COUNT_HTTP2), streams_http3 = CARRIER(COUNT_HTTP3);
 
 /* Fills the batch, if it is empty, and sets s->relayed. */
 static void relay(struct stream *s) {

@@ -35,6 +35,7 @@ struct stream *stream_open(struct streams *t, struct stream_request *asked) {
 	asked->exchange.counted = false;
 	s->has_length = request_has(asked->exchange.request, FIELD_CONTENT_LENGTH);
 	s->expected = asked->exchange.request->content_length;
+	s->own = asked->own;
 	s->streams = t;
 	t->protocol->opened(s);
 	link_stream(t, s);
@@ -90,6 +91,7 @@ void stream_drop_early(struct stream *s) {
 
 void stream_close(struct stream *s) {
 	struct streams *t = s->streams;
+	if (t->protocol->closed) t->protocol->closed(s);
 	unlink_stream(t, s);
 	if (stream_is_passed_on(s)) {
 		t->room_changed = true;

@@ -51,7 +51,8 @@ struct stream {
 		size_t memory, waiting;          /* bytes that it takes, and those of a request that waits */
 		bool passed, tunnel;             /* the request is passed on, and is a WebSocket */
 	} account;                           /* its part of the connection's sums */
-	int64_t send_window, receive_window; /* the session's: bytes of content that client and server may send */
+	int64_t send_window, receive_window; /* of HTTP/2: bytes of content that client and server may send */
+	void *own;                           /* the session's part of it; or NULL */
 	struct stream *next, *previous;
 };
 
@@ -62,6 +63,7 @@ struct stream_request {
 	struct peer client;       /* see streams_client() */
 	struct priority priority;
 	bool receiving, discards; /* as in struct stream */
+	void *own;
 };
 
 /* What differs between the protocols. */
@@ -76,8 +78,9 @@ struct streams_protocol {
 	/* Returns the fields of a representation as they are encoded, or an absent slice if they have to be. */
 	struct slice (*block)(struct representation *representation);
 
-	/* Prepares a stream that was just opened. */
+	/* Called when a stream is opened, and before it is freed. The second one may be NULL. */
 	void (*opened)(struct stream *stream);
+	void (*closed)(struct stream *stream);
 
 	/* Return whether the client takes content of this stream, whatever others send; takes any content; and lets
 	 * content of requests come as long as upstreams take it. */
@@ -236,6 +239,9 @@ void stream_relay_failed(struct stream *stream);
  * It keeps its turn to the end, unless it is incremental. Without a batch, its proxied request has ended. */
 struct stream *streams_next(const struct streams *streams);
 
+/* Returns whether a stream has something to send, and the client takes it. */
+bool stream_can_send(const struct stream *stream);
+
 /* Returns whether streams_next() has one, or would have after streams_answer_waiting(). */
 bool streams_sendable(const struct streams *streams);
 
@@ -260,7 +266,7 @@ bool streams_await_upstream(const struct streams *streams);
  * stream->batch has the part of the response that is to be sent next: a header block (block_length), or a piece of
  * content. It is NULL if there is nothing to send. */
 
-extern const struct carrier streams_http2;
+extern const struct carrier streams_http2, streams_http3;
 
 /* Begins to move content, with that which has come before. */
 void stream_relay_begin(struct stream *stream);

@@ -53,7 +53,8 @@ bool streams_await_upstream(const struct streams *t) {
 	return s;
 }
 
-static bool can_send(const struct streams *t, const struct stream *s) {
+bool stream_can_send(const struct stream *s) {
+	const struct streams *t = s->streams;
 	const bool passed = stream_is_passed_on(s);
 	if (passed && !s->batch) return s->relayed != RELAY_WAITS;
 	if ((s->receiving && !passed) || s->ended || stream_waits(s) || s->postponed) return false;
@@ -62,7 +63,7 @@ static bool can_send(const struct streams *t, const struct stream *s) {
 
 struct stream *streams_next(const struct streams *t) {
 	struct stream *s = t->first;
-	while (s && !can_send(t, s)) s = s->next;
+	while (s && !stream_can_send(s)) s = s->next;
 	return s;
 }
 

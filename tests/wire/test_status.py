@@ -105,7 +105,7 @@ def test_streams_of_http2_are_requests(shown):
     with Http2(shown) as c:
         for _ in range(5):
             assert c.get("/a.txt").status == 200
-        assert eventually(lambda: total(shown)["requests"] == {"http/1": 0, "http/2": 5})
+        assert eventually(lambda: total(shown)["requests"] == {"http/1": 0, "http/2": 5, "http/3": 0})
         assert total(shown)["answers"] == {"200": 5}
 
 
