@@ -60,16 +60,18 @@ static void use_certificates(struct worker *w) {
 	struct certificates *current = certificate_files_current(w->certificates);
 	/* with --acme, a site that has no certificate yet is served without HTTPS */
 	if (w->options->acme.on && !w->options->https_redirect) w->context.site.covered = current;
+	if (w->quic) quic_use_certificates(w->quic, current, w->options->strict_sni);
 	tls_use_certificates(w->context.tls, current);
 }
 
 static int start(struct worker *w) {
-	int keep[3 * LISTENERS_MAX + 3];
+	int keep[4 * LISTENERS_MAX + 3];
 	unsigned kept = 0, cached, open;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
 		keep[kept++] = w->acceptor.listener[i].fd;
 		if (w->acceptor.listener[i].again != w->acceptor.listener[i].fd) keep[kept++] = w->acceptor.listener[i].again;
 		if (w->acceptor.listener[i].holder != -1) keep[kept++] = w->acceptor.listener[i].holder;
+		if (w->acceptor.listener[i].datagrams != -1) keep[kept++] = w->acceptor.listener[i].datagrams;
 	}
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
@@ -101,6 +103,7 @@ static int start(struct worker *w) {
 	if (w->certificates) {
 		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
 		if (!w->context.tls) return -1;
+		w->quic = quic_new(&w->context, w->number, (unsigned)w->options->workers);
 		use_certificates(w);
 	}
 	const struct upstreams_options upstreams = {.loop = w->context.loop,
@@ -120,6 +123,10 @@ static int start(struct worker *w) {
 	}
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (io_fd(w->context.loop, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
+	for (unsigned i = 0; w->quic && i < w->acceptor.listeners; i++) {
+		const struct listener *l = &w->acceptor.listener[i];
+		if (l->datagrams != -1 && !quic_listen(w->quic, l->datagrams, l->port)) return -1;
+	}
 	if (io_fd(w->context.loop, w->control.fd, &w->control) == -1) return -1;
 	(void)io_eagain_read(w->context.loop, w->control.fd); /* so that io_wantread() fails now if it cannot be watched */
 	return io_wantread(w->context.loop, w->control.fd);
@@ -175,6 +182,7 @@ static void close_connections(struct worker *w) {
 static void drain(struct worker *w, enum conn_drain how, bool closes) {
 	if (how > w->context.draining) w->context.draining = how;
 	if (closes) accept_last(&w->acceptor);
+	if (w->quic) quic_drain(w->quic);
 	for (int fd = 0; fd < io_fd_bound(w->context.loop); fd++) {
 		struct conn *c = conn_of(&w->context, fd);
 		if (c) conn_drain(&w->context, c);
@@ -288,12 +296,14 @@ static void readable(struct worker *w, int fd) {
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
 	case COOKIE_UPSTREAM: upstream_readable(w, cookie, fd, true); break;
+	case COOKIE_QUIC: quic_readable(cookie); break;
 	}
 }
 
 static void writable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	if (cookie_kind(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, proxied_writable, upstreams_idle_readable);
+	else if (cookie_kind(cookie) == COOKIE_QUIC) quic_writable(cookie);
 	else if (!waits(w, cookie) || !io_postpone_write(w->context.loop, fd)) run_writable(w, cookie);
 }
 
@@ -375,6 +385,7 @@ static int run_turn(struct worker *w) {
 	accept_all(&w->acceptor);
 	gauge_set(COUNT_SENT, w->context.sent);
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
+	if (w->quic) quic_turn(w->quic); /* last: any of those above may have something to send on it */
 	release_memory(w);
 	return 0;
 }
@@ -393,6 +404,7 @@ int worker_run(struct worker *w) {
 	}
 	accept_stop(&w->acceptor);
 	close_connections(w);
+	quic_free(w->quic);
 	if (w->log) log_flush(w->log, io_now(w->context.loop)); /* other workers may go on for long */
 	upstreams_free(w->context.exchanges.upstreams);
 	response_batch_free_spares(&w->context.batches);

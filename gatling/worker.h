@@ -9,6 +9,7 @@
 #include "gatling/load/shed.h"
 #include "gatling/log/log.h"
 #include "gatling/options/options.h"
+#include "gatling/quic/quic.h"
 #include "gatling/site/response.h"
 
 enum {
@@ -57,12 +58,14 @@ struct worker {
 	struct broker *connector;
 	const char *directory; /* the path of root, outside of any chroot(2) */
 	bool kernel_tls;
-	bool shown; /* there is a status page */
+	bool shown;      /* there is a status page */
+	unsigned number; /* from 0 on */
 	/* the worker's own */
 	struct conn_context context;
 	struct counters counters; /* the status page reads them */
 	struct shed shed;
 	struct fair fair;
+	struct quic *quic;      /* NULL: no HTTP/3 */
 	unsigned upstreams_max; /* how many connections to upstreams there may be */
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */

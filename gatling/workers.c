@@ -37,6 +37,7 @@ static int member_new(struct workers *workers, const struct options *o) {
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return -1;
 	workers->member[workers->count++] = (struct worker_thread){.workers = workers, .worker = w, .control = pair[0]};
 	w->options = o;
+	w->number = (unsigned)workers->count - 1;
 	w->limits = workers->limits.table.set ? &workers->limits : NULL;
 	w->control = (struct control){.kind = COOKIE_CONTROL, .fd = pair[1]};
 	return fcntl(pair[1], F_SETFL, O_NONBLOCK);

@@ -9,7 +9,8 @@ enum cookie_kind {
 	COOKIE_LISTENER,   /* struct listener */
 	COOKIE_CONTROL,    /* struct control */
 	COOKIE_CONNECTION, /* struct conn */
-	COOKIE_UPSTREAM    /* struct upstream_link */
+	COOKIE_UPSTREAM,   /* struct upstream_link */
+	COOKIE_QUIC        /* struct quic_cookie */
 };
 
 static inline enum cookie_kind cookie_kind(const void *cookie) { return (enum cookie_kind) * (const uint8_t *)cookie; }

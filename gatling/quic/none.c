@@ -1,8 +1,37 @@
-/* none.c - see libraries.h: for a build without HTTP/3. */
+/* none.c - see quic.h and libraries.h: for a build without HTTP/3. */
+#include <errno.h>
 #include <stdio.h>
 
 #include "gatling/quic/libraries.h"
+#include "gatling/quic/quic.h"
 
 void quic_libraries(char text[QUIC_LIBRARIES_MAX]) {
 	snprintf(text, QUIC_LIBRARIES_MAX, "no HTTP/3 (needs ngtcp2 1.22, nghttp3 1.15 and OpenSSL 3.5.1)");
 }
+
+struct quic *quic_new(struct conn_context *context, unsigned worker, unsigned workers) {
+	(void)context, (void)worker, (void)workers;
+	return NULL;
+}
+
+void quic_free(struct quic *quic) { (void)quic; }
+
+int quic_open_socket(const struct sockaddr *address, socklen_t length, bool dual_stack, unsigned workers) {
+	(void)address, (void)length, (void)dual_stack, (void)workers;
+	errno = ENOSYS;
+	return -1;
+}
+
+bool quic_listen(struct quic *quic, int fd, unsigned port) {
+	(void)quic, (void)fd, (void)port;
+	return false;
+}
+
+void quic_use_certificates(struct quic *quic, const struct certificates *certificates, bool strict_sni) {
+	(void)quic, (void)certificates, (void)strict_sni;
+}
+
+void quic_readable(struct quic_cookie *cookie) { (void)cookie; }
+void quic_writable(struct quic_cookie *cookie) { (void)cookie; }
+void quic_turn(struct quic *quic) { (void)quic; }
+void quic_drain(struct quic *quic) { (void)quic; }

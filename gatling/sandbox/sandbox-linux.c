@@ -177,13 +177,14 @@ static const int common_calls[] = {
  * the end of the broker. None of them depends on its arguments, so that the kernel knows the answer beforehand, and
  * need not run the filter. */
 static const int server_calls[] = {
-	CALL(accept),      CALL(accept4),         CALL(access),         CALL(alarm),
-	CALL(epoll_ctl),   CALL(epoll_pwait),     CALL(epoll_pwait2),   CALL(epoll_wait),
-	CALL(faccessat),   CALL(faccessat2),      CALL(fadvise64),      CALL(getpeername),
-	CALL(getsockname), CALL(getsockopt),      CALL(io_uring_enter), CALL(poll),
-	CALL(ppoll),       CALL(pread64),         CALL(preadv),         CALL(preadv2),
-	CALL(readv),       CALL(rt_sigtimedwait), CALL(sendfile),       CALL(setitimer),
-	CALL(setsockopt),  CALL(set_robust_list), CALL(wait4),
+	CALL(accept),    CALL(accept4),     CALL(access),       CALL(alarm),
+	CALL(epoll_ctl), CALL(epoll_pwait), CALL(epoll_pwait2), CALL(epoll_wait),
+	CALL(faccessat), CALL(faccessat2),  CALL(fadvise64),    CALL(getpeername),
+	CALL(dup),       CALL(getsockname), CALL(getsockopt),   CALL(io_uring_enter),
+	CALL(poll),      CALL(ppoll),       CALL(pread64),      CALL(preadv),
+	CALL(preadv2),   CALL(recvmmsg),    CALL(readv),        CALL(rt_sigtimedwait),
+	CALL(sendfile),  CALL(setitimer),   CALL(setsockopt),   CALL(set_robust_list),
+	CALL(wait4),
 #ifndef __GLIBC__ /* musl's pthread_kill(3); it does not name the process */
 	CALL(tkill),
 #endif

@@ -1,0 +1,66 @@
+/* http3.h - an HTTP/3 session (RFC 9114): the frames on the streams of a QUIC connection. It works in memory and does
+ * no I/O: the transport (quic/) gives it what has come on streams, and asks it what to send next.
+ *
+ * What is to be sent on a stream is copied to chunks of memory, since QUIC may have to send it again, and freed when
+ * the client has acknowledged it. */
+#ifndef GATLING_HTTP3_HTTP3_H
+#define GATLING_HTTP3_HTTP3_H
+
+#include "gatling/http3/http3_context.h"
+
+struct http3;
+
+/* Returns a new session, or NULL if memory runs out. The context and the transport must outlive it. */
+struct http3 *http3_new(const struct http3_context *context, const struct http3_transport *transport, void *connection,
+						const struct peer *peer, unsigned port);
+void http3_free(struct http3 *http3); /* NULL is allowed */
+
+struct streams *http3_streams(struct http3 *http3);
+
+/* Begins to send: SETTINGS on the server's control stream, which has that id. Returns it, or NULL without memory. */
+struct http3_stream *http3_begin(struct http3 *http3, int64_t id);
+
+/* A stream that the client opens. Returns NULL without memory. */
+struct http3_stream *http3_open(struct http3 *http3, int64_t id);
+
+/* Handles what has come on a stream. ends: the client sends no more on it. Returns HTTP3_OK, or the error that ends the
+ * connection. */
+enum http3_error http3_receive(struct http3 *http3, struct http3_stream *stream, struct slice data, bool ends);
+
+/* Ends a request: the client has reset its side of the stream, or has asked the server to end the other one. */
+enum http3_error http3_cancelled(struct http3 *http3, struct http3_stream *stream);
+
+/* Called when all that was received together has been handled. Returns as http3_receive(). */
+enum http3_error http3_received(struct http3 *http3);
+
+/* Frees a stream, of which the transport knows no more. */
+void http3_close(struct http3 *http3, struct http3_stream *stream);
+
+/* --- sending --- */
+
+/* Finds what to send next. Returns false if there is nothing. */
+bool http3_next(struct http3 *http3, struct http3_piece *piece);
+
+/* Notes that the transport has taken the first n bytes of the piece, and, if these are all, its end. */
+void http3_sent(struct http3 *http3, const struct http3_piece *piece, size_t n);
+
+/* Drops what was to be sent on a stream: the transport takes no more. */
+void http3_give_up(struct http3 *http3, struct http3_stream *stream);
+
+/* Notes that the client has acknowledged the next n bytes of the stream. */
+void http3_acknowledged(struct http3 *http3, struct http3_stream *stream, uint64_t n);
+
+/* Says whether the window of the stream is closed, so that http3_next() skips it. */
+void http3_block(struct http3_stream *stream, bool blocked);
+
+/* --- the end --- */
+
+/* Sends a GOAWAY: requests that come after those that have come are not answered. */
+void http3_drain(struct http3 *http3);
+
+/* Returns whether that has been sent, no request is under way, and all has been acknowledged. */
+bool http3_ended(const struct http3 *http3);
+
+size_t http3_memory(const struct http3 *http3);
+
+#endif

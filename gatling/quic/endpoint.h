@@ -1,0 +1,157 @@
+/* endpoint.h - the inside of quic/. endpoint.c has the sockets, and finds the connection of each datagram;
+ * connection_id.c the IDs and secrets; connection.c the life of a connection, and what ngtcp2 asks of it; handshake.c
+ * its TLS; write.c makes and sends its packets. */
+#ifndef GATLING_QUIC_ENDPOINT_H
+#define GATLING_QUIC_ENDPOINT_H
+
+#include <ngtcp2/ngtcp2.h>
+#include <ngtcp2/ngtcp2_crypto.h>
+#include <ngtcp2/ngtcp2_crypto_ossl.h>
+
+#include "gatling/quic/quic.h"
+#include "io/datagram.h"
+
+enum {
+	QUIC_SOCKETS = 64,                    /* of a worker, one for each address */
+	QUIC_ID_LENGTH = 8,                   /* bytes of the server's connection IDs */
+	QUIC_IDS = 4,                         /* connection IDs that a connection may have in use, of either side */
+	QUIC_HANDSHAKE_S = 10,                /* after which a handshake is given up */
+	QUIC_IDLE_S = 30,                     /* the server's max_idle_timeout (RFC 9000, section 10.1) */
+	QUIC_WINDOW = 256 * 1024,             /* bytes that the client may send ahead on all streams */
+	QUIC_HALF_OPEN = 64,                  /* handshakes under way, from which on addresses are validated by a Retry */
+	QUIC_HALF_OPEN_MAX = 1024,            /* and with which Initial packets are dropped */
+	QUIC_RETRY_S = 10,                    /* for which a token of a Retry is valid */
+	QUIC_STRAYS = 64,                     /* stateless resets and version negotiations that are sent in a second */
+	QUIC_DATAGRAMS = 64,                  /* that a connection sends in a turn */
+	QUIC_BATCHES = 4,                     /* times that a socket is read in a turn */
+	QUIC_TABLE = 1024,                    /* lists of IDs at first; doubled as they fill */
+	QUIC_RECEIVE_BUFFER = 4 * 1024 * 1024 /* bytes of a socket's queue: datagrams that find it full are lost */
+};
+
+struct quic_connection;
+
+/* An ID that datagrams name a connection by. */
+struct quic_id {
+	struct quic_id *next;
+	struct quic_connection *connection;
+	ngtcp2_cid cid;
+};
+
+/* IDs by their values. */
+struct quic_table {
+	struct quic_id **list;
+	size_t lists, count; /* lists: a power of two */
+	uint64_t seed[2];
+};
+
+struct quic {
+	struct conn_context *context;
+	struct http3_context http3;
+	struct tls_handshaking handshaking;
+	unsigned worker, workers;
+	struct quic_table table;
+	struct io_received *received;
+	struct quic_cookie socket[QUIC_SOCKETS];
+	unsigned sockets;
+	struct quic_connection *first, *unsent; /* all, and those that may have something to send */
+	unsigned connections, half_open;
+	bool draining;
+	int64_t second; /* in which strays were counted */
+	unsigned strays;
+	ngtcp2_callbacks callbacks;
+	time_t common_second; /* of http3.common_block, which is in common */
+	char common[RESPONSE_COMMON_BLOCK];
+	char packets[IO_DATAGRAM_BYTES];
+};
+
+struct quic_connection {
+	struct io_alarm alarm; /* the first member, see quic_connection_of() */
+	struct quic *quic;
+	struct quic_cookie *socket;
+	struct quic_cookie reader; /* see struct http3_transport; its fd is -1 if there is none */
+	ngtcp2_conn *conn;
+	ngtcp2_crypto_conn_ref ref;
+	ngtcp2_crypto_ossl_ctx *tls;
+	SSL *ssl; /* NULL after the handshake */
+	ngtcp2_ccerr error;
+	struct http3 *http3; /* NULL until the server may send */
+	struct peer peer;
+	bool open;              /* the handshake is complete */
+	bool pending;           /* it is in quic->unsent */
+	bool ended;             /* it is to be freed */
+	bool draining;          /* it ends when all requests are answered */
+	unsigned streams_ended; /* which the client may not open again yet */
+	size_t memory;          /* bytes, as counted in the context's sum */
+	struct quic_connection *next, *previous, *next_unsent;
+};
+
+static inline struct quic_connection *quic_connection_of(struct io_alarm *alarm) {
+	return (struct quic_connection *)alarm;
+}
+
+static inline uint64_t quic_now(const struct quic *e) { return (uint64_t)io_now_ns(e->context->loop); }
+
+/* --- connection_id.c --- */
+
+bool quic_table_open(struct quic_table *table);
+void quic_table_close(struct quic_table *table);
+struct quic_connection *quic_table_find(const struct quic_table *table, const uint8_t *id, size_t length);
+
+/* Returns false without memory. */
+bool quic_table_add(struct quic_table *table, const ngtcp2_cid *cid, struct quic_connection *connection);
+/* Removes an ID, if it is of this connection. */
+void quic_table_remove(struct quic_table *table, const ngtcp2_cid *cid, const struct quic_connection *connection);
+
+/* Makes an ID of this worker. Returns false without random bytes. */
+bool quic_id_make(const struct quic *e, ngtcp2_cid *cid);
+
+/* Returns the worker that an ID is of. */
+static inline unsigned quic_id_worker(const struct quic *e, const uint8_t *id) { return id[0] % e->workers; }
+
+/* The secret of tokens and stateless resets, the same in all workers: QUIC_SECRET bytes. NULL: there are no random
+ * bytes. */
+enum { QUIC_SECRET = 32 };
+const uint8_t *quic_secret(void);
+
+/* --- connection.c --- */
+
+/* Accepts a connection. original: the ID that the client chose, if its address was validated by a Retry; or NULL.
+ * Returns NULL if it is refused. */
+struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, const ngtcp2_pkt_hd *head,
+									const ngtcp2_path *path, const ngtcp2_cid *original);
+
+/* Handles a datagram of the connection. */
+void quic_take(struct quic_connection *c, const ngtcp2_path *path, const uint8_t *packet, size_t length, uint8_t ecn);
+
+/* Ends the connection with the error of ngtcp2, if there is one to be sent. It is freed at the end of the turn. */
+void quic_end(struct quic_connection *c, int error);
+
+void quic_free_connection(struct quic_connection *c);
+
+/* Has the connection end when the requests that have come are answered; and ends it if they are. */
+void quic_drain_connection(struct quic_connection *c);
+void quic_end_drained(struct quic_connection *c);
+
+/* The functions that ngtcp2 calls. */
+void quic_set_callbacks(ngtcp2_callbacks *callbacks);
+
+/* --- handshake.c --- */
+
+/* Prepares TLS for a connection. Returns false without memory. */
+bool quic_handshake_begin(struct quic_connection *c);
+
+/* Frees the memory of the handshake, when it is confirmed. */
+void quic_handshake_end(struct quic_connection *c);
+
+/* --- write.c --- */
+
+/* Notes that a connection may have something to send: quic_write() is called at the end of the turn. */
+void quic_wants_write(struct quic_connection *c);
+
+/* Sends what the connection has to send, and sets its alarm. */
+void quic_write(struct quic_connection *c);
+
+/* Sends a packet from a socket to the other end of a path. */
+void quic_send(const struct quic_cookie *socket, const ngtcp2_path *path, const void *packet, size_t length);
+
+#endif
