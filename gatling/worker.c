@@ -125,7 +125,9 @@ static int start(struct worker *w) {
 		if (io_fd(w->context.loop, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
 	for (unsigned i = 0; w->quic && i < w->acceptor.listeners; i++) {
 		const struct listener *l = &w->acceptor.listener[i];
-		if (l->datagrams != -1 && !quic_listen(w->quic, l->datagrams, l->port)) return -1;
+		if (l->datagrams == -1) continue;
+		if (!quic_listen(w->quic, l->datagrams, l->port)) return -1;
+		w->quic_port = l->port;
 	}
 	if (io_fd(w->context.loop, w->control.fd, &w->control) == -1) return -1;
 	(void)io_eagain_read(w->context.loop, w->control.fd); /* so that io_wantread() fails now if it cannot be watched */
@@ -235,6 +237,10 @@ static void update_dates(struct worker *w) {
 	if (w->options->hsts_s) { /* RFC 6797: only over TLS */
 		end = text_copy(end, SLICE("Strict-Transport-Security: max-age="));
 		end = text_copy(text_copy_number(end, (uint64_t)w->options->hsts_s), SLICE("\r\n"));
+	}
+	if (w->quic_port) { /* RFC 7838: the same is to be had over HTTP/3 */
+		end = text_copy_number(text_copy(end, SLICE("Alt-Svc: h3=\":")), w->quic_port);
+		end = text_copy(end, SLICE("\"; ma=86400\r\n"));
 	}
 	w->context.common_fields[1] = (struct slice){.at = text, .length = (size_t)(end - text)};
 	size_t used = 0;

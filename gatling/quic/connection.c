@@ -59,8 +59,7 @@ static void send_later(void *connection) { quic_wants_write(connection); }
 
 static void close_later(void *connection) {
 	struct quic_connection *c = connection;
-	(void)fail(c, HTTP3_INTERNAL_ERROR);
-	quic_end(c, NGTCP2_ERR_CALLBACK_FAILURE);
+	quic_close(c, HTTP3_INTERNAL_ERROR);
 	quic_wants_write(c);
 }
 
@@ -212,6 +211,7 @@ static bool make_conn(struct quic_connection *c, const ngtcp2_pkt_hd *head, cons
 	ngtcp2_transport_params p;
 	ngtcp2_settings_default(&s);
 	s.initial_ts = quic_now(e);
+	s.cc_algo = e->bbr ? NGTCP2_CC_ALGO_BBR : NGTCP2_CC_ALGO_CUBIC;
 	s.handshake_timeout = QUIC_HANDSHAKE_S * NGTCP2_SECONDS;
 	ngtcp2_transport_params_default(&p);
 	p.initial_max_streams_bidi = STREAMS_MAX;
@@ -231,8 +231,8 @@ static bool make_conn(struct quic_connection *c, const ngtcp2_pkt_hd *head, cons
 	}
 	return ngtcp2_crypto_generate_stateless_reset_token(p.stateless_reset_token, quic_secret(), QUIC_SECRET, scid) ==
 			   0 &&
-		   ngtcp2_conn_server_new(&c->conn, &head->scid, scid, path, head->version, &e->callbacks, &s, &p, NULL, c) ==
-			   0;
+		   ngtcp2_conn_server_new(&c->conn, &head->scid, scid, path, head->version, &e->callbacks, &s, &p,
+								  &c->allocator, c) == 0;
 }
 
 /* Adds the connection to the list and the sums. */
@@ -240,6 +240,7 @@ static void link_connection(struct quic *e, struct quic_connection *c) {
 	struct conn_context *w = e->context;
 	c->next = e->first;
 	if (c->next) c->next->previous = c;
+	if (!e->first) quic_check_later(e);
 	e->first = c;
 	e->connections++;
 	e->half_open++;
@@ -252,7 +253,7 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 									const ngtcp2_path *path, const ngtcp2_cid *original) {
 	const struct peer peer = peer_of(path->remote.addr);
 	ngtcp2_cid scid;
-	if (!e->handshaking.certificates || e->context->refusal(e->context, &peer)) return NULL;
+	if (!e->handshaking.certificates || quic_is_full(e) || e->context->refusal(e->context, &peer)) return NULL;
 	struct quic_connection *c = calloc(1, sizeof *c);
 	if (!c) {
 		limits_return_connection(e->context->exchanges.limits, conn_owner(e->context, &peer));
@@ -262,6 +263,8 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 	c->socket = socket;
 	c->peer = peer;
 	c->reader.fd = -1;
+	c->allocator = quic_memory(&c->library_memory);
+	c->since_ms = io_now(e->context->loop);
 	c->ref = (ngtcp2_crypto_conn_ref){.get_conn = conn_of_ref, .user_data = c};
 	ngtcp2_ccerr_default(&c->error);
 	link_connection(e, c);
@@ -297,7 +300,7 @@ void quic_free_connection(struct quic_connection *c) {
 	SSL_free(c->ssl);
 	if (c->reader.fd != -1) io_close(w->loop, c->reader.fd);
 	limits_return_connection(w->exchanges.limits, conn_owner(w, &c->peer));
-	w->memory -= c->memory;
+	quic_count_memory(c, 0);
 	e->connections--;
 	uncount_one(GAUGE_CONNECTIONS_HTTP3);
 	__atomic_store_n(&w->connections, w->connections - 1, __ATOMIC_RELAXED);
@@ -335,6 +338,11 @@ void quic_end(struct quic_connection *c, int error) {
 	if (n > 0) quic_send(c->socket, &path.path, packet, (size_t)n);
 }
 
+void quic_close(struct quic_connection *c, enum http3_error error) {
+	(void)fail(c, error);
+	quic_end(c, NGTCP2_ERR_CALLBACK_FAILURE);
+}
+
 void quic_drain_connection(struct quic_connection *c) {
 	c->draining = true;
 	if (c->http3) http3_drain(c->http3);
@@ -343,6 +351,5 @@ void quic_drain_connection(struct quic_connection *c) {
 
 void quic_end_drained(struct quic_connection *c) {
 	if (!c->draining || (c->http3 && !http3_ended(c->http3))) return;
-	(void)fail(c, HTTP3_NO_ERROR);
-	quic_end(c, NGTCP2_ERR_CALLBACK_FAILURE);
+	quic_close(c, HTTP3_NO_ERROR);
 }

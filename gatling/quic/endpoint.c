@@ -1,6 +1,7 @@
 /* endpoint.c - see endpoint.h: the sockets of a worker, and the connection of each datagram. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,6 +20,18 @@ enum {
 	LONG_HEADER = 0x80
 };
 
+/* Returns whether the congestion control of the system's new TCP sockets is BBR. */
+static bool prefers_bbr(void) {
+	char name[16] = "";
+#ifdef TCP_CONGESTION
+	socklen_t length = sizeof name - 1;
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (fd == -1 || getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &length) == -1) *name = '\0';
+	if (fd != -1) close(fd);
+#endif
+	return strncmp(name, "bbr", strlen("bbr")) == 0;
+}
+
 struct quic *quic_new(struct conn_context *w, unsigned worker, unsigned workers) {
 	struct quic *e = calloc(1, sizeof *e);
 	if (!e) return NULL;
@@ -29,6 +42,7 @@ struct quic *quic_new(struct conn_context *w, unsigned worker, unsigned workers)
 	e->http3.decoder = field_decoder_new();
 	e->received = io_received_new();
 	quic_set_callbacks(&e->callbacks);
+	e->bbr = prefers_bbr();
 	if (e->http3.decoder && e->received && quic_table_open(&e->table) && ngtcp2_crypto_ossl_init() == 0) return e;
 	quic_free(e);
 	return NULL;
@@ -37,6 +51,7 @@ struct quic *quic_new(struct conn_context *w, unsigned worker, unsigned workers)
 void quic_free(struct quic *e) {
 	if (!e) return;
 	while (e->first) quic_free_connection(e->first);
+	io_alarm_cancel(e->context->loop, &e->alarm);
 	for (unsigned i = 0; i < e->sockets; i++) io_close(e->context->loop, e->socket[i].fd);
 	quic_table_close(&e->table);
 	field_decoder_free(e->http3.decoder);
@@ -225,11 +240,13 @@ void quic_turn(struct quic *e) {
 	struct quic_connection *c;
 	update_common_block(e);
 	while ((alarm = io_alarm_due(e->context->loop))) {
+		if (alarm == &e->alarm) continue;
 		c = quic_connection_of(alarm);
 		const int error = ngtcp2_conn_handle_expiry(c->conn, quic_now(e));
 		if (error) quic_end(c, error);
 		quic_wants_write(c);
 	}
+	quic_check(e);
 	struct quic_connection *unsent = e->unsent;
 	e->unsent = NULL;
 	while ((c = unsent)) {

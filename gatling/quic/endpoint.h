@@ -22,6 +22,8 @@ enum {
 	QUIC_HALF_OPEN_MAX = 1024,            /* and with which Initial packets are dropped */
 	QUIC_RETRY_S = 10,                    /* for which a token of a Retry is valid */
 	QUIC_STRAYS = 64,                     /* stateless resets and version negotiations that are sent in a second */
+	QUIC_CHECK_MS = 1000,                 /* between two looks at how long connections have waited */
+	QUIC_MEMORY_PART = 2,                 /* 1/2 of --limit memory is the most that QUIC takes */
 	QUIC_DATAGRAMS = 64,                  /* that a connection sends in a turn */
 	QUIC_BATCHES = 4,                     /* times that a socket is read in a turn */
 	QUIC_TABLE = 1024,                    /* lists of IDs at first; doubled as they fill */
@@ -55,8 +57,11 @@ struct quic {
 	unsigned sockets;
 	struct quic_connection *first, *unsent; /* all, and those that may have something to send */
 	unsigned connections, half_open;
+	struct io_alarm alarm; /* of quic_check() */
 	bool draining;
-	int64_t second; /* in which strays were counted */
+	bool bbr;           /* the kernel sends with BBR by default, so do these connections */
+	int64_t checked_ms; /* see quic_check() */
+	int64_t second;     /* in which strays were counted */
 	unsigned strays;
 	ngtcp2_callbacks callbacks;
 	time_t common_second; /* of http3.common_block, which is in common */
@@ -70,6 +75,8 @@ struct quic_connection {
 	struct quic_cookie *socket;
 	struct quic_cookie reader; /* see struct http3_transport; its fd is -1 if there is none */
 	ngtcp2_conn *conn;
+	ngtcp2_mem allocator;  /* of conn, which counts */
+	size_t library_memory; /* what it has taken */
 	ngtcp2_crypto_conn_ref ref;
 	ngtcp2_crypto_ossl_ctx *tls;
 	SSL *ssl; /* NULL after the handshake */
@@ -80,6 +87,8 @@ struct quic_connection {
 	bool pending;           /* it is in quic->unsent */
 	bool ended;             /* it is to be freed */
 	bool draining;          /* it ends when all requests are answered */
+	uint8_t waits;          /* enum wait_for, as it was at the last look, */
+	int64_t since_ms;       /* and since when without progress */
 	unsigned streams_ended; /* which the client may not open again yet */
 	size_t memory;          /* bytes, as counted in the context's sum */
 	struct quic_connection *next, *previous, *next_unsent;
@@ -134,6 +143,28 @@ void quic_end_drained(struct quic_connection *c);
 
 /* The functions that ngtcp2 calls. */
 void quic_set_callbacks(ngtcp2_callbacks *callbacks);
+
+/* Ends the connection with an error of HTTP/3. */
+void quic_close(struct quic_connection *c, enum http3_error error);
+
+/* --- deadline.c --- */
+
+/* Returns whether QUIC takes too much memory for another connection. */
+bool quic_is_full(const struct quic *e);
+
+/* Ends connections that have waited too long, or for which there is no memory. quic_check_later() sets an alarm for the
+ * next time. */
+void quic_check_later(struct quic *e);
+void quic_check(struct quic *e);
+
+/* --- memory.c --- */
+
+/* Returns functions for ngtcp2 that count in *sum what they take. */
+ngtcp2_mem quic_memory(size_t *sum);
+
+/* Returns the bytes of memory that a connection takes; and sets those that are counted for it. */
+size_t quic_connection_memory(const struct quic_connection *c);
+void quic_count_memory(struct quic_connection *c, size_t now);
 
 /* --- handshake.c --- */
 

@@ -67,13 +67,6 @@ static void set_alarm(struct quic_connection *c, bool more) {
 	else if (io_alarm_set(loop, &c->alarm, (int64_t)at) == -1) quic_end(c, NGTCP2_ERR_NOMEM);
 }
 
-/* Counts the memory that is kept for the connection. */
-static void count_memory(struct quic_connection *c) {
-	const size_t now = c->http3 ? http3_memory(c->http3) : 0;
-	c->quic->context->memory += now - c->memory;
-	c->memory = now;
-}
-
 void quic_write(struct quic_connection *c) {
 	struct quic *e = c->quic;
 	ngtcp2_path_storage path;
@@ -92,6 +85,6 @@ void quic_write(struct quic_connection *c) {
 	}
 	ngtcp2_conn_update_pkt_tx_time(c->conn, quic_now(e));
 	quic_end_drained(c);
-	count_memory(c);
+	quic_count_memory(c, quic_connection_memory(c));
 	if (!c->ended) set_alarm(c, sent >= QUIC_DATAGRAMS);
 }

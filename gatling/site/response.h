@@ -12,8 +12,8 @@
 #include "io/iob.h"
 
 /* Bytes of the fields that all responses have, as lines and as a header block: Server, Date, and over TLS perhaps
- * Strict-Transport-Security. */
-enum { RESPONSE_COMMON_LINES = 128, RESPONSE_COMMON_BLOCK = 192 };
+ * Strict-Transport-Security and Alt-Svc. */
+enum { RESPONSE_COMMON_LINES = 160, RESPONSE_COMMON_BLOCK = 256 };
 
 enum { LOCATION_MAX = 4 * TARGET_MAX, BOUNDARY_LENGTH = 24 };
 
