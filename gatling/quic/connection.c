@@ -49,7 +49,7 @@ static int reader(void *connection) {
 	const int fd = dup(c->socket->fd);
 	if (fd == -1) return -1;
 	*r = (struct quic_cookie){.kind = COOKIE_QUIC, .reads = true, .fd = fd, .quic = c->quic};
-	if (io_fd(loop, fd, r) == 0 && io_wantwrite(loop, fd) == 0) return fd;
+	if (io_fd(loop, fd, r) == 0) return fd;
 	close(fd);
 	r->fd = -1;
 	return -1;

@@ -52,7 +52,10 @@ void quic_free(struct quic *e) {
 	if (!e) return;
 	while (e->first) quic_free_connection(e->first);
 	io_alarm_cancel(e->context->loop, &e->alarm);
-	for (unsigned i = 0; i < e->sockets; i++) io_close(e->context->loop, e->socket[i].fd);
+	for (unsigned i = 0; i < e->sockets; i++) {
+		quic_drop_held(&e->socket[i]);
+		io_close(e->context->loop, e->socket[i].fd);
+	}
 	quic_table_close(&e->table);
 	field_decoder_free(e->http3.decoder);
 	io_received_free(e->received);
@@ -210,17 +213,17 @@ static void take_datagrams(struct quic_cookie *socket, const struct io_datagrams
 void quic_readable(struct quic_cookie *socket) {
 	struct quic *e = socket->quic;
 	const struct io_datagrams *got;
-	for (int batch = 0; batch < QUIC_BATCHES; batch++) {
-		const int n = io_receive(e->context->loop, socket->fd, e->received, &got);
-		for (int i = 0; i < n; i++) take_datagrams(socket, &got[i]);
-		if (n < IO_DATAGRAM_BATCH) break;
-	}
+	const int n = io_receive(e->context->loop, socket->fd, e->received, &got);
+	for (int i = 0; i < n; i++) take_datagrams(socket, &got[i]);
 }
 
-/* A read of a file is done. */
+/* A socket takes datagrams again, or a read of a file is done. */
 void quic_writable(struct quic_cookie *cookie) {
 	struct quic_connection *c = (struct quic_connection *)((char *)cookie - offsetof(struct quic_connection, reader));
-	if (!cookie->reads) return;
+	if (!cookie->reads) {
+		quic_send_held(cookie);
+		return;
+	}
 	io_dontwantwrite(cookie->quic->context->loop, cookie->fd);
 	if (c->http3) streams_go_on(http3_streams(c->http3));
 	quic_wants_write(c);
@@ -235,6 +238,25 @@ static void update_common_block(struct quic *e) {
 		(struct slice){.at = e->common, .length = qpack_fields(e->context->common_fields[1], e->common)};
 }
 
+/* Has each connection send, as long as all together have not sent more than their share of the turn; the others come
+ * first in the next one. Frees those that have ended. */
+static void write_all(struct quic *e) {
+	struct conn_context *w = e->context;
+	const struct quic_connection *last = e->last_unsent;
+	const uint64_t until = w->sent + w->share;
+	struct quic_connection *c;
+	for (bool all = false; !all && w->sent < until && (c = quic_next_unsent(e));) {
+		all = c == last;
+		const bool waits = c->socket->held.bytes && !c->ended, done = waits || c->ended || quic_write(c);
+		c->pending = false; /* what it has wanted meanwhile is written */
+		if (waits || !done) quic_wants_write(c);
+		else if (c->ended) quic_free_connection(c);
+		else if (c->open) quic_handshake_end(c);
+	}
+	c = e->first_unsent;
+	if (c && !c->socket->held.bytes) (void)io_alarm_set(w->loop, &e->alarm, io_now_ns(w->loop));
+}
+
 void quic_turn(struct quic *e) {
 	struct io_alarm *alarm;
 	struct quic_connection *c;
@@ -247,15 +269,7 @@ void quic_turn(struct quic *e) {
 		quic_wants_write(c);
 	}
 	quic_check(e);
-	struct quic_connection *unsent = e->unsent;
-	e->unsent = NULL;
-	while ((c = unsent)) {
-		unsent = c->next_unsent;
-		if (!c->ended) quic_write(c);
-		c->pending = false; /* what it has wanted meanwhile is written */
-		if (c->open) quic_handshake_end(c);
-		if (c->ended) quic_free_connection(c);
-	}
+	write_all(e);
 }
 
 void quic_drain(struct quic *e) {

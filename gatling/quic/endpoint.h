@@ -9,7 +9,6 @@
 #include <ngtcp2/ngtcp2_crypto_ossl.h>
 
 #include "gatling/quic/quic.h"
-#include "io/datagram.h"
 
 enum {
 	QUIC_SOCKETS = 64,                    /* of a worker, one for each address */
@@ -25,7 +24,6 @@ enum {
 	QUIC_CHECK_MS = 1000,                 /* between two looks at how long connections have waited */
 	QUIC_MEMORY_PART = 2,                 /* 1/2 of --limit memory is the most that QUIC takes */
 	QUIC_DATAGRAMS = 64,                  /* that a connection sends in a turn */
-	QUIC_BATCHES = 4,                     /* times that a socket is read in a turn */
 	QUIC_TABLE = 1024,                    /* lists of IDs at first; doubled as they fill */
 	QUIC_RECEIVE_BUFFER = 4 * 1024 * 1024 /* bytes of a socket's queue: datagrams that find it full are lost */
 };
@@ -55,7 +53,8 @@ struct quic {
 	struct io_received *received;
 	struct quic_cookie socket[QUIC_SOCKETS];
 	unsigned sockets;
-	struct quic_connection *first, *unsent; /* all, and those that may have something to send */
+	struct quic_connection *first;                      /* all */
+	struct quic_connection *first_unsent, *last_unsent; /* those that may have something to send, in their order */
 	unsigned connections, half_open;
 	struct io_alarm alarm; /* of quic_check() */
 	bool draining;
@@ -179,8 +178,15 @@ void quic_handshake_end(struct quic_connection *c);
 /* Notes that a connection may have something to send: quic_write() is called at the end of the turn. */
 void quic_wants_write(struct quic_connection *c);
 
-/* Sends what the connection has to send, and sets its alarm. */
-void quic_write(struct quic_connection *c);
+/* Sends what the connection has to send, and sets its alarm. Returns false if it has to go on in the next turn. */
+bool quic_write(struct quic_connection *c);
+
+/* Takes the next connection that may have something to send from the queue, or returns NULL. */
+struct quic_connection *quic_next_unsent(struct quic *e);
+
+/* Sends the datagrams that the socket did not take, or drops them. */
+void quic_send_held(struct quic_cookie *socket);
+void quic_drop_held(struct quic_cookie *socket);
 
 /* Sends a packet from a socket to the other end of a path. */
 void quic_send(const struct quic_cookie *socket, const ngtcp2_path *path, const void *packet, size_t length);

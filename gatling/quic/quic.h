@@ -5,6 +5,7 @@
 
 #include "gatling/conn/conn_context.h"
 #include "gatling/http3/http3.h"
+#include "io/datagram.h"
 
 struct quic;
 
@@ -16,6 +17,7 @@ struct quic_cookie {
 	int fd;
 	unsigned port;
 	struct quic *quic;
+	struct io_datagrams held; /* of a socket: what it did not take; its bytes are NULL if there are none */
 };
 
 /* Returns the QUIC side of a worker without sockets; or NULL without memory, or if this build has no HTTP/3. Connection

@@ -1,27 +1,81 @@
 /* write.c - see endpoint.h: makes and sends the packets of a connection. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "gatling/quic/endpoint.h"
 
 void quic_wants_write(struct quic_connection *c) {
+	struct quic *e = c->quic;
 	if (c->pending) return;
 	c->pending = true;
-	c->next_unsent = c->quic->unsent;
-	c->quic->unsent = c;
+	c->next_unsent = NULL;
+	if (e->last_unsent) e->last_unsent->next_unsent = c;
+	else e->first_unsent = c;
+	e->last_unsent = c;
+}
+
+struct quic_connection *quic_next_unsent(struct quic *e) {
+	struct quic_connection *c = e->first_unsent;
+	if (!c) return NULL;
+	e->first_unsent = c->next_unsent;
+	if (!e->first_unsent) e->last_unsent = NULL;
+	return c;
 }
 
 /* --- packets --- */
 
-static void send_packets(const struct quic_cookie *socket, const ngtcp2_path *path, const void *packets, size_t length,
-						 size_t segment, uint8_t ecn) {
+static struct io_datagrams datagrams_of(const ngtcp2_path *path, const void *packets, size_t length, size_t segment,
+										uint8_t ecn) {
 	struct io_datagrams d = {.ecn = ecn, .bytes = packets, .length = length, .segment = segment};
 	memcpy(&d.peer, path->remote.addr, path->remote.addrlen);
 	memcpy(&d.local, path->local.addr, path->local.addrlen);
-	(void)io_send(socket->quic->context->loop, socket->fd, &d); /* what is not sent is lost, and sent again */
+	return d;
 }
 
+/* What is not sent is lost, and its receiver asks again. */
 void quic_send(const struct quic_cookie *socket, const ngtcp2_path *path, const void *packet, size_t length) {
-	send_packets(socket, path, packet, length, length, 0);
+	const struct io_datagrams d = datagrams_of(path, packet, length, length, 0);
+	(void)io_send(socket->quic->context->loop, socket->fd, &d);
+}
+
+/* Keeps datagrams that the socket does not take now: the connections wait until it does. Without memory they are lost,
+ * and sent again. */
+static void hold(struct quic_cookie *socket, const struct io_datagrams *d, size_t sent) {
+	char *copy = malloc(d->length - sent);
+	if (!copy) return;
+	memcpy(copy, d->bytes + sent, d->length - sent);
+	socket->held = *d;
+	socket->held.bytes = copy;
+	socket->held.length -= sent;
+	if (io_wantwrite(socket->quic->context->loop, socket->fd) == -1) quic_drop_held(socket);
+}
+
+void quic_drop_held(struct quic_cookie *socket) {
+	if (!socket->held.bytes) return;
+	free((char *)(uintptr_t)socket->held.bytes);
+	socket->held.bytes = NULL;
+}
+
+/* Returns whether an error of a socket says that it will take more later. */
+static bool is_full(ssize_t sent) { return sent == -1 && errno == EAGAIN; }
+
+void quic_send_held(struct quic_cookie *socket) {
+	struct io_datagrams *d = &socket->held;
+	io_loop *loop = socket->quic->context->loop;
+	const ssize_t n = d->bytes ? io_send(loop, socket->fd, d) : 0;
+	if (is_full(n)) return;
+	if (n > 0 && (size_t)n < d->length) {
+		memmove((char *)(uintptr_t)d->bytes, d->bytes + n, d->length - (size_t)n);
+		d->length -= (size_t)n;
+		return;
+	}
+	quic_drop_held(socket);
+	io_dontwantwrite(loop, socket->fd);
+}
+
+static void send_packets(struct quic_cookie *socket, const struct io_datagrams *d) {
+	const ssize_t n = io_send(socket->quic->context->loop, socket->fd, d);
+	if (is_full(n) || (n > 0 && (size_t)n < d->length)) hold(socket, d, n > 0 ? (size_t)n : 0);
 }
 
 /* Notes what ngtcp2 has taken of a piece. Returns 0, or an error that ends the connection. */
@@ -59,32 +113,35 @@ static ngtcp2_ssize write_packet(ngtcp2_conn *conn, ngtcp2_path *path, ngtcp2_pk
 	}
 }
 
-/* more: it has sent what it may in this turn, and goes on in the next. */
-static void set_alarm(struct quic_connection *c, bool more) {
-	const ngtcp2_tstamp at = more ? quic_now(c->quic) : ngtcp2_conn_get_expiry(c->conn);
+static void set_alarm(struct quic_connection *c) {
+	const ngtcp2_tstamp at = ngtcp2_conn_get_expiry(c->conn);
 	io_loop *loop = c->quic->context->loop;
 	if (at == UINT64_MAX) io_alarm_cancel(loop, &c->alarm);
 	else if (io_alarm_set(loop, &c->alarm, (int64_t)at) == -1) quic_end(c, NGTCP2_ERR_NOMEM);
 }
 
-void quic_write(struct quic_connection *c) {
+bool quic_write(struct quic_connection *c) {
 	struct quic *e = c->quic;
 	ngtcp2_path_storage path;
 	ngtcp2_pkt_info info = {0};
 	size_t segment, sent = 0;
 	ngtcp2_path_storage_zero(&path);
-	while (!c->ended && sent < QUIC_DATAGRAMS) {
+	while (!c->ended && sent < QUIC_DATAGRAMS && !c->socket->held.bytes) {
 		ngtcp2_ssize n =
 			ngtcp2_conn_write_aggregate_pkt2(c->conn, &path.path, &info, (uint8_t *)e->packets, sizeof e->packets,
 											 &segment, write_packet, IO_DATAGRAM_SEGMENTS, quic_now(e));
 		if (n < 0) quic_end(c, (int)n);
 		if (n <= 0) break;
-		send_packets(c->socket, &path.path, e->packets, (size_t)n, segment, info.ecn);
+		const struct io_datagrams d = datagrams_of(&path.path, e->packets, (size_t)n, segment, info.ecn);
+		send_packets(c->socket, &d);
 		e->context->sent += (uint64_t)n;
 		sent += ((size_t)n + segment - 1) / segment;
 	}
 	ngtcp2_conn_update_pkt_tx_time(c->conn, quic_now(e));
+	if (c->http3 && http3_streams(c->http3)->postpones && io_wantwrite(e->context->loop, c->reader.fd) == -1)
+		quic_end(c, NGTCP2_ERR_INTERNAL);
 	quic_end_drained(c);
 	quic_count_memory(c, quic_connection_memory(c));
-	if (!c->ended) set_alarm(c, sent >= QUIC_DATAGRAMS);
+	if (!c->ended) set_alarm(c);
+	return c->ended || sent < QUIC_DATAGRAMS;
 }
