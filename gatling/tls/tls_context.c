@@ -2,6 +2,7 @@
 #include "gatling/tls/tls_context.h"
 
 #include <openssl/core_names.h>
+#include <openssl/err.h>
 #include <openssl/kdf.h>
 #include <string.h>
 #include <time.h>
@@ -15,7 +16,10 @@ static const char ciphers[] = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GC
 							  "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
 							  "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 static const char suites[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
-static const char groups[] = "X25519:P-256:P-384";
+
+/* The first list that OpenSSL knows is used; version 3.5 has the first group, which no later quantum computer breaks.
+ * Of those that a client has sent a key share for, the first one is chosen. */
+static const char *const groups[] = {"X25519MLKEM768:X25519:P-256:P-384", "X25519:P-256:P-384"};
 
 static const unsigned char session_context[] =
 	"gatling"; /* the same everywhere: a ticket is valid with every certificate */
@@ -58,6 +62,14 @@ static bool require_certificates(SSL_CTX *context, STACK_OF(X509) * authorities)
 	return ok;
 }
 
+static bool set_groups(SSL_CTX *context) {
+	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+		if (SSL_CTX_set1_groups_list(context, groups[i])) return true;
+		ERR_clear_error();
+	}
+	return false;
+}
+
 /* Fetches methods that would otherwise first be fetched during a handshake. OpenSSL creates all methods of a kind
  * with the first one, and those that it has no memory for then are missing for ever. */
 static bool fetch_methods(void) {
@@ -73,7 +85,7 @@ SSL_CTX *tls_context_new(STACK_OF(X509) * authorities) {
 	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
 	if (!c) return NULL;
 	if (!fetch_methods() || !SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) || !SSL_CTX_set_cipher_list(c, ciphers) ||
-		!SSL_CTX_set_ciphersuites(c, suites) || !SSL_CTX_set1_groups_list(c, groups) ||
+		!SSL_CTX_set_ciphersuites(c, suites) || !set_groups(c) ||
 		!SSL_CTX_set_session_id_context(c, session_context, sizeof session_context - 1) ||
 		!SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) ||
 		(authorities && !require_certificates(c, authorities))) {
