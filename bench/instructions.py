@@ -4,8 +4,8 @@ on the load of the machine, and compares them with those in instructions.tsv.
     instructions.py BUILD [--update]
 
 Each number is the difference between two runs, one with twice as many requests, so that start and
-end do not count. Requests have the heads of heads.py in turn, as browsers send them. Fails if a number has grown by more than GROWTH. With another compiler, only
-system calls are compared. "make instructions" compares; "make instructions UPDATE=1" also keeps the
+end do not count. Requests have the heads of heads.py in turn, as browsers send them. Fails if a number has grown by
+more than GROWTH. With another compiler, only system calls are compared. "make instructions" compares; "make instructions UPDATE=1" also keeps the
 new numbers.
 """
 
@@ -47,6 +47,7 @@ CASES = {  # path, further fields, whether each request has its own connection, 
     "ruled": ("1k", b"", False, False),  # beside 1,000 rules of _redirects that do not apply
     "admitted": ("1k", RIGHT, False, False),  # with a right password
     "misses": ("many", b"", False, False),  # each of MANY files of a kilobyte in turn, with room for some
+    "http2": None,  # over HTTP/2, without TLS
     # HTTP/2 connections that send a header of 4,000 octets and 990 references to it; a request
     # counts as 1,000 octets of these
     "references": None,
@@ -90,6 +91,40 @@ def flood(port, connections):
                     pass
 
 
+def block(head):
+    """Returns a header block with the lines of a head, none of which goes into the table."""
+    fields = [line.split(b": ", 1) for line in head.splitlines()]
+    literals = [(name.lower(), value) for name, value in fields if name.lower() not in (b"host", b"connection")]
+    return b"\x82\x86\x04\x03/1k\x01\x09localhost" + b"".join(b"\0" + text(name) + text(value) for name, value in literals)
+
+
+def text(octets):
+    """Returns a string literal (RFC 7541, section 5.2)."""
+    more, length = len(octets) - 127, b""
+    while more >= 0:
+        length += bytes([more % 128 | (128 if more >= 128 else 0)])
+        more = more // 128 if more >= 128 else -1
+    return (b"\x7f" + length if length else bytes([len(octets)])) + octets
+
+
+def over_http2(port, requests):
+    """Sends requests on one connection, and reads their responses."""
+    blocks = [block(head) for head in HEADS]
+    with socket.create_connection(("127.0.0.1", port)) as s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(8, 0, 0, (1 << 30).to_bytes(4)))
+        data = b""
+        for n in range(requests):
+            s.sendall(frame(1, 5, 2 * n + 1, blocks[n % len(blocks)]))
+            ended = False
+            while not ended:
+                data += s.recv(1 << 20)
+                while len(data) >= 9 and len(data) >= 9 + int.from_bytes(data[:3]):
+                    assert data[3] in (0, 1, 4, 8), data[:9]
+                    ended |= data[3] == 0 and data[4] & 1
+                    data = data[9 + int.from_bytes(data[:3]):]  # fmt: skip
+
+
 def many(n):
     """Returns the path of a file."""
     return f"many/{n % MANY // MANY_PER_DIRECTORY}/{n % MANY}"
@@ -98,6 +133,9 @@ def many(n):
 def ask(port, case, requests):
     if case == "references":
         flood(port, requests * 1000 // len(references()))  # a request counts as 1,000 octets
+        return
+    if case == "http2":
+        over_http2(port, requests)
         return
     path, fields, once, _ = CASES[case]
     connection = None
