@@ -130,19 +130,6 @@ static enum http2_error take_priority(struct http2 *h, const struct frame *f, st
 	return error && !http2_is_unopened(h, f->stream) ? http2_reset(h, f->stream, error, out) : error;
 }
 
-/* Keeps the priority of a stream that is not open yet. Such streams count towards the limit of open ones (RFC 9218,
- * section 7.1). */
-static enum http2_error keep_unopened_priority(struct http2 *h, uint32_t id, struct priority priority) {
-	unsigned at = 0;
-	if (!h->unopened && !(h->unopened = calloc(1, sizeof *h->unopened))) return HTTP2_NO_ERROR; /* it is a hint */
-	while (at < h->unopened->count && h->unopened->stream[at].id != id) at++;
-	if (at == h->unopened->count && at + h->streams.open >= STREAMS_MAX) return HTTP2_PROTOCOL_ERROR;
-	h->unopened->count += at == h->unopened->count;
-	h->unopened->stream[at].id = id;
-	h->unopened->stream[at].priority = priority;
-	return HTTP2_NO_ERROR;
-}
-
 /* Handles PRIORITY_UPDATE (RFC 9218, section 7.1). Even stream IDs are those of pushes, which the server never
  * sends. */
 static enum http2_error take_priority_update(struct http2 *h, const struct frame *f) {
@@ -155,7 +142,8 @@ static enum http2_error take_priority_update(struct http2 *h, const struct frame
 	struct priority priority = PRIORITY_DEFAULT;
 	priority_parse(value, &priority);
 	if (s) stream_set_priority(s, priority);
-	return !s && id > h->highest ? keep_unopened_priority(h, id, priority) : HTTP2_NO_ERROR;
+	const bool kept = s || id <= h->highest || unopened_keep(&h->unopened, id, priority, STREAMS_MAX - h->streams.open);
+	return kept ? HTTP2_NO_ERROR : HTTP2_PROTOCOL_ERROR;
 }
 
 static enum http2_error take_reset(struct http2 *h, const struct frame *f) {

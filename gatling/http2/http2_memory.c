@@ -10,6 +10,5 @@ static size_t table_memory(nghttp2_hd_inflater *inflater) {
 }
 
 size_t http2_memory(const struct http2 *h) {
-	return sizeof *h + h->streams.memory + h->block_length + (h->unopened ? sizeof *h->unopened : 0) +
-		   table_memory(h->inflater);
+	return sizeof *h + h->streams.memory + h->block_length + unopened_memory(h->unopened) + table_memory(h->inflater);
 }

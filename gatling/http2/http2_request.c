@@ -6,22 +6,6 @@
 #include "gatling/http2/request_block.h"
 #include "gatling/http2/session.h"
 
-/* Sets *priority to the one that the client sent before it opened the stream, if there is one, and forgets it. */
-static void take_unopened_priority(struct http2 *h, uint32_t id, struct priority *priority) {
-	struct unopened_priorities *unopened = h->unopened;
-	unsigned kept = 0;
-	if (!unopened) return;
-	for (unsigned i = 0; i < unopened->count; i++) {
-		if (unopened->stream[i].id == id) *priority = unopened->stream[i].priority;
-		if (unopened->stream[i].id > id)
-			unopened->stream[kept++] = unopened->stream[i]; /* streams with lower IDs are closed by now */
-	}
-	unopened->count = kept;
-	if (kept) return;
-	free(unopened);
-	h->unopened = NULL;
-}
-
 /* Does what a result of streams/ asks for. Returns HTTP2_NO_ERROR, or the error that ends the session. */
 static enum http2_error conclude(struct http2 *h, uint64_t id, enum streams_taken taken, struct http2_output *out) {
 	switch (taken) {
@@ -57,7 +41,7 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	asked.receiving = !(flags & FRAME_FLAG_END_STREAM);
 	struct stream *open = stream_find(&h->streams, id);
 	bool ignored = !open && http2_was_reset(h, id); /* trailers, or after the GOAWAY: decoded, but not answered */
-	if (!open && !ignored) take_unopened_priority(h, id, &asked.priority);
+	if (!open && !ignored) unopened_take(&h->unopened, id, &asked.priority);
 	int status = http2_request_decode(h->inflater, block, length, open, h->context->exchanges->upstreams, text,
 									  &request, &asked.priority);
 	if (status == 431) {

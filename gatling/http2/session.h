@@ -54,15 +54,6 @@ struct http2 {
 
 static inline struct http2 *http2_of(const struct streams *streams) { return (struct http2 *)(uintptr_t)streams; }
 
-/* The priorities of streams that the client has not opened yet (RFC 9218, section 7.1). */
-struct unopened_priorities {
-	unsigned count;
-	struct {
-		uint32_t id;
-		struct priority priority;
-	} stream[STREAMS_MAX];
-};
-
 /* Return the word and the bit of a stream in http2.was_reset. */
 static inline uint64_t *http2_reset_word(struct http2 *h, uint32_t id) {
 	return &h->was_reset[id / 2 % HTTP2_RESETS_REMEMBERED / 64];

@@ -50,6 +50,7 @@ void http3_free(struct http3 *h) {
 	if (!h) return;
 	while (h->all) close_stream(h, h->all);
 	while (h->streams.first) stream_close(h->streams.first);
+	free(h->unopened);
 	free(h);
 }
 
@@ -58,7 +59,7 @@ struct streams *http3_streams(struct http3 *h) {
 }
 
 size_t http3_memory(const struct http3 *h) {
-	return sizeof *h + h->streams.memory + (size_t)h->unacknowledged + h->received;
+	return sizeof *h + unopened_memory(h->unopened) + h->streams.memory + (size_t)h->unacknowledged + h->received;
 }
 
 static struct http3_stream *add_stream(struct http3 *h, int64_t id, enum http3_kind kind) {
@@ -120,7 +121,7 @@ enum http3_error http3_count(struct http3 *h, enum http3_flood kind) {
 
 /* --- the control stream --- */
 
-/* Sets the priority of a request that is open; of others it is only a hint. */
+/* Sets the priority of a request, or keeps it for one that is still to come. */
 static enum http3_error take_priority_update(struct http3 *h, struct slice payload) {
 	uint64_t id;
 	if (!http3_integer(&payload, &id)) return HTTP3_FRAME_ERROR;
@@ -129,7 +130,9 @@ static enum http3_error take_priority_update(struct http3 *h, struct slice paylo
 	struct priority priority = PRIORITY_DEFAULT;
 	priority_parse(payload, &priority);
 	if (s) stream_set_priority(s, priority);
-	return HTTP3_OK;
+	if (s || (int64_t)id <= h->highest) return HTTP3_OK;
+	/* one above what the client may open is wrong (RFC 9218, section 7.2), and only a hint here */
+	return unopened_keep(&h->unopened, id, priority, STREAMS_MAX - h->streams.open) ? HTTP3_OK : HTTP3_EXCESSIVE_LOAD;
 }
 
 /* Checks the settings, none of which change what the server does: it uses no dynamic table. */

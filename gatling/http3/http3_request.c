@@ -74,6 +74,7 @@ enum http3_error http3_take_section(struct http3 *h, struct http3_stream *q, str
 	struct stream_request asked;
 	asked.id = (uint64_t)q->id;
 	asked.priority = PRIORITY_DEFAULT;
+	if (!q->has_head) unopened_take(&h->unopened, (uint64_t)q->id, &asked.priority);
 	asked.receiving = !ends;
 	asked.own = q;
 	const bool trailers = q->has_head;

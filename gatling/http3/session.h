@@ -63,12 +63,13 @@ struct http3 {
 	struct streams streams; /* the first member, see http3_of() */
 	const struct http3_context *context;
 	const struct http3_transport *transport;
-	struct http3_stream *all, *own; /* own: the control stream */
-	uint64_t unacknowledged;        /* bytes in chunks */
-	size_t received;                /* bytes of payloads */
-	int64_t highest;                /* ID of a request; -1: none */
-	bool has[HTTP3_OWN];            /* streams of these kinds have been opened */
-	bool settled;                   /* the client's SETTINGS have come */
+	struct http3_stream *all, *own;       /* own: the control stream */
+	uint64_t unacknowledged;              /* bytes in chunks */
+	size_t received;                      /* bytes of payloads */
+	struct unopened_priorities *unopened; /* or NULL */
+	int64_t highest;                      /* ID of a request; -1: none */
+	bool has[HTTP3_OWN];                  /* streams of these kinds have been opened */
+	bool settled;                         /* the client's SETTINGS have come */
 	bool draining;
 	/* counts of the current second */
 	int64_t second;

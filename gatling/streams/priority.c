@@ -1,6 +1,8 @@
 /* priority.c - see priority.h. */
 #include "gatling/streams/priority.h"
 
+#include <stdlib.h>
+
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 
@@ -41,4 +43,44 @@ void priority_parse(struct slice value, struct priority *priority) {
 		value = slice_trim(value);
 	} while (text_skip(&value, SLICE(",")));
 	if (!value.length) *priority = found;
+}
+
+/* --- streams that are not open yet --- */
+
+enum { UNOPENED_MAX = 128 };
+
+struct unopened_priorities {
+	unsigned count;
+	struct {
+		uint64_t id;
+		struct priority priority;
+	} stream[UNOPENED_MAX];
+};
+
+size_t unopened_memory(const struct unopened_priorities *u) { return u ? sizeof *u : 0; }
+
+bool unopened_keep(struct unopened_priorities **unopened, uint64_t id, struct priority priority, unsigned most) {
+	struct unopened_priorities *u = *unopened;
+	unsigned at = 0;
+	if (!u && !(u = *unopened = calloc(1, sizeof *u))) return true;
+	while (at < u->count && u->stream[at].id != id) at++;
+	if (at == u->count && (at >= most || at == UNOPENED_MAX)) return false;
+	u->count += at == u->count;
+	u->stream[at].id = id;
+	u->stream[at].priority = priority;
+	return true;
+}
+
+void unopened_take(struct unopened_priorities **unopened, uint64_t id, struct priority *priority) {
+	struct unopened_priorities *u = *unopened;
+	unsigned kept = 0;
+	if (!u) return;
+	for (unsigned i = 0; i < u->count; i++) {
+		if (u->stream[i].id == id) *priority = u->stream[i].priority;
+		if (u->stream[i].id > id) u->stream[kept++] = u->stream[i];
+	}
+	u->count = kept;
+	if (kept) return;
+	free(u);
+	*unopened = NULL;
 }
