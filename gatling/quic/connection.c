@@ -93,12 +93,13 @@ static int remove_id(ngtcp2_conn *conn, const ngtcp2_cid *cid, void *connection)
 	return 0;
 }
 
-/* What comes after the handshake, when its SSL is freed, is nothing that a client may send. */
+/* TLS begins with the first bytes that could be decrypted, so that garbage costs little. What comes after the
+ * handshake, when its SSL is freed, is nothing that a client may send. */
 static int take_crypto(ngtcp2_conn *conn, ngtcp2_encryption_level level, uint64_t offset, const uint8_t *data,
 					   size_t length, void *connection) {
-	const struct quic_connection *c = connection;
-	return c->ssl ? ngtcp2_crypto_recv_crypto_data_cb(conn, level, offset, data, length, connection)
-				  : NGTCP2_ERR_CRYPTO;
+	struct quic_connection *c = connection;
+	if (!c->ssl && (c->open || !quic_handshake_begin(c))) return NGTCP2_ERR_CRYPTO;
+	return ngtcp2_crypto_recv_crypto_data_cb(conn, level, offset, data, length, connection);
 }
 
 /* The server may send: HTTP/3 begins. */
@@ -269,7 +270,7 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 	ngtcp2_ccerr_default(&c->error);
 	link_connection(e, c);
 	if (quic_secret() && quic_id_make(e, &scid) && make_conn(c, head, path, original, &scid) &&
-		quic_handshake_begin(c) && quic_table_add(&e->table, &scid, c) && quic_table_add(&e->table, &head->dcid, c))
+		quic_table_add(&e->table, &scid, c) && quic_table_add(&e->table, &head->dcid, c))
 		return c;
 	quic_free_connection(c);
 	return NULL;
