@@ -276,15 +276,6 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 	return NULL;
 }
 
-/* Removes the IDs of the connection from the table. */
-static void remove_ids(struct quic_connection *c) {
-	ngtcp2_cid ids[2 * QUIC_IDS + 2];
-	const size_t n = ngtcp2_conn_get_scid(c->conn, NULL);
-	if (n <= sizeof ids / sizeof *ids) ngtcp2_conn_get_scid(c->conn, ids);
-	for (size_t i = 0; i < n && n <= sizeof ids / sizeof *ids; i++) quic_table_remove(&c->quic->table, &ids[i], c);
-	quic_table_remove(&c->quic->table, ngtcp2_conn_get_client_initial_dcid(c->conn), c);
-}
-
 void quic_free_connection(struct quic_connection *c) {
 	struct quic *e = c->quic;
 	struct conn_context *w = e->context;
@@ -292,7 +283,7 @@ void quic_free_connection(struct quic_connection *c) {
 	else e->first = c->next;
 	if (c->next) c->next->previous = c->previous;
 	io_alarm_cancel(w->loop, &c->alarm);
-	if (c->conn) remove_ids(c);
+	quic_table_remove_all(&e->table, c);
 	if (!c->open) e->half_open--;
 	if (c->ssl) SSL_set_app_data(c->ssl, NULL);
 	ngtcp2_conn_del(c->conn);

@@ -64,18 +64,32 @@ bool quic_table_add(struct quic_table *t, const ngtcp2_cid *cid, struct quic_con
 	struct quic_id **at = find(t, cid->data, cid->datalen);
 	struct quic_id *id = *at ? NULL : malloc(sizeof *id);
 	if (!id) return false; /* or another connection has it, which only a client's own choice can cause */
-	*id = (struct quic_id){.connection = connection, .cid = *cid};
-	*at = id;
+	*id = (struct quic_id){.sibling = connection->ids, .connection = connection, .cid = *cid};
+	*at = connection->ids = id;
 	t->count++;
 	return true;
 }
 
-void quic_table_remove(struct quic_table *t, const ngtcp2_cid *cid, const struct quic_connection *c) {
-	struct quic_id **at = find(t, cid->data, cid->datalen), *id = *at;
-	if (!id || id->connection != c) return;
+static void remove_id(struct quic_table *t, struct quic_id *id) {
+	struct quic_id **at = find(t, id->cid.data, id->cid.datalen);
 	*at = id->next;
 	t->count--;
 	free(id);
+}
+
+void quic_table_remove(struct quic_table *t, const ngtcp2_cid *cid, struct quic_connection *c) {
+	struct quic_id **at = &c->ids, *id;
+	while (*at && !ngtcp2_cid_eq(&(*at)->cid, cid)) at = &(*at)->sibling;
+	if (!(id = *at)) return;
+	*at = id->sibling;
+	remove_id(t, id);
+}
+
+void quic_table_remove_all(struct quic_table *t, struct quic_connection *c) {
+	for (struct quic_id *id; (id = c->ids);) {
+		c->ids = id->sibling;
+		remove_id(t, id);
+	}
 }
 
 /* --- IDs --- */

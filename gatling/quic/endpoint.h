@@ -32,7 +32,8 @@ struct quic_connection;
 
 /* An ID that datagrams name a connection by. */
 struct quic_id {
-	struct quic_id *next;
+	struct quic_id *next;    /* in its list of the table */
+	struct quic_id *sibling; /* of the same connection */
 	struct quic_connection *connection;
 	ngtcp2_cid cid;
 };
@@ -82,6 +83,7 @@ struct quic_connection {
 	ngtcp2_ccerr error;
 	struct http3 *http3; /* NULL until the server may send */
 	struct peer peer;
+	struct quic_id *ids;    /* in the table */
 	bool open;              /* the handshake is complete */
 	bool pending;           /* it is in quic->unsent */
 	bool ended;             /* it is to be freed */
@@ -107,8 +109,9 @@ struct quic_connection *quic_table_find(const struct quic_table *table, const ui
 
 /* Returns false without memory. */
 bool quic_table_add(struct quic_table *table, const ngtcp2_cid *cid, struct quic_connection *connection);
-/* Removes an ID, if it is of this connection. */
-void quic_table_remove(struct quic_table *table, const ngtcp2_cid *cid, const struct quic_connection *connection);
+/* Remove an ID of the connection, or all of them. */
+void quic_table_remove(struct quic_table *table, const ngtcp2_cid *cid, struct quic_connection *connection);
+void quic_table_remove_all(struct quic_table *table, struct quic_connection *connection);
 
 /* Makes an ID of this worker. Returns false without random bytes. */
 bool quic_id_make(const struct quic *e, ngtcp2_cid *cid);
