@@ -11,6 +11,7 @@ import time
 import pytest
 
 from gatling import Root, certificate, eventually
+from upstream import Upstream
 
 SMALL, BIG = b"a small file\n", os.urandom(3_000_000)
 HUGE = 50_000_000
@@ -112,6 +113,34 @@ def test_clients_over_tcp_are_told(http3, curl, files):
                               stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True)  # fmt: skip
         assert f'alt-svc: h3=":{server.tls_port}"; ma=86400\r\n'.encode() in done.stdout
         assert curl(server, "/small.txt") == SMALL
+
+
+# --- applications ---
+
+
+@pytest.fixture(scope="module")
+def application(http3):
+    """A server that passes /app/ on to an upstream, which answers with what arrived."""
+    with Upstream() as upstream:
+        root = Root({"_redirects": f"/app/* http://{upstream.address}/:splat 200\n".encode()})
+        with serve(http3, root, "--upstream", upstream.allowed) as server:
+            yield server
+        root.remove()
+
+
+@pytest.mark.parametrize("length", [0, 1, 100_000, 30_000_000])
+def test_content_is_passed_on_and_comes_back(curl, application, length):
+    sent = os.urandom(length)
+    got = curl(application, "/app/a?b", "--request", "PUT", "--data-binary", "@-", "--header", "expect:", send=sent)
+    head, _, content = got.partition(b"\n\n")
+    assert head.startswith(b"PUT /a?b HTTP/1.1\n") and content == sent
+    assert b"\nforwarded: for=127.0.0.1" in head.lower() or b"\nx-forwarded-for: 127.0.0.1" in head.lower()
+
+
+def test_content_of_unknown_length_is_passed_on(curl, application):
+    sent = os.urandom(2_000_000)
+    got = curl(application, "/app/a", "--request", "PUT", "--upload-file", "-", "--header", "expect:", send=sent)
+    assert got.partition(b"\n\n")[2] == sent
 
 
 # --- the end ---
