@@ -50,7 +50,10 @@ struct quic *quic_new(struct conn_context *w, unsigned worker, unsigned workers)
 
 void quic_free(struct quic *e) {
 	if (!e) return;
-	while (e->first) quic_free_connection(e->first);
+	while (e->first) {
+		if (e->first->open) quic_close(e->first, HTTP3_NO_ERROR); /* so that the client does not wait for nothing */
+		quic_free_connection(e->first);
+	}
 	io_alarm_cancel(e->context->loop, &e->alarm);
 	for (unsigned i = 0; i < e->sockets; i++) {
 		quic_drop_held(&e->socket[i]);

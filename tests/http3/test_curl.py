@@ -158,6 +158,22 @@ def test_a_download_under_way_is_finished_before_the_server_ends(http3, curl, fi
         server.wait()
 
 
+def test_a_client_is_told_that_the_server_is_gone(http3, curl, files):
+    with serve(http3, files) as server:
+        command = [*curl.command, "--limit-rate", "1M", f"https://127.0.0.1:{server.tls_port}/huge.bin"]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as download:
+            download.stdout.read(1000)
+            server.signal(signal.SIGTERM)
+            eventually(lambda: server.get("/small.txt")["Connection"] == "close")
+            server.signal(signal.SIGTERM)  # at once
+            started = time.monotonic()
+            while download.stdout.read(1 << 20):
+                pass
+            assert download.wait() != 0
+            assert time.monotonic() - started < 10  # it does not wait for its idle time limit
+        server.process.wait()
+
+
 # --- datagrams of no connection ---
 
 
