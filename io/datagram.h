@@ -1,4 +1,5 @@
-/* datagram.h - UDP, many datagrams a call where the system can (recvmmsg(2), UDP_GRO and UDP_SEGMENT of udp(7)). */
+/* datagram.h - UDP, many datagrams in a call where the system can: recvmmsg(2), and UDP_GRO and UDP_SEGMENT of Linux.
+ */
 #ifndef GATLING_IO_DATAGRAM_H
 #define GATLING_IO_DATAGRAM_H
 
@@ -7,10 +8,10 @@
 #include "io/io.h"
 
 enum {
-	IO_DATAGRAM_SEGMENTS = 64, /* UDP_MAX_SEGMENTS of Linux before 6.9 */
-	IO_DATAGRAM_BYTES = 65507, /* the most that one call sends: a datagram of IPv4 */
-	IO_DATAGRAM_ROOM = 64 * 1024,
-	IO_DATAGRAM_BATCH = 16 /* messages that one call receives, of IO_DATAGRAM_ROOM bytes each */
+	IO_DATAGRAM_SEGMENTS = 64,    /* that io_send() sends at most; Linux joins no more */
+	IO_DATAGRAM_BYTES = 65507,    /* likewise; the content of the largest datagram of IPv4 */
+	IO_DATAGRAM_ROOM = 64 * 1024, /* bytes for datagrams that the system has joined: none are longer */
+	IO_DATAGRAM_BATCH = 16        /* how often there is this room: io_receive() returns up to so many structures */
 };
 
 union io_address {
@@ -19,37 +20,41 @@ union io_address {
 	struct sockaddr_in6 ipv6;
 };
 
-/* Datagrams between the same addresses, with the same marks, that follow each other. */
+/* Datagrams that follow each other, between the same two addresses and with the same mark. */
 struct io_datagrams {
 	union io_address peer;
-	union io_address local; /* the address of this machine, without a port; of the family of the peer, or AF_UNSPEC */
-	uint8_t ecn;            /* the bits of RFC 3168 */
+	union io_address local; /* of this machine, without a port, in the family of peer; AF_UNSPEC: unknown, or any */
+	uint8_t ecn;            /* the two bits of RFC 3168 */
 	const char *bytes;
 	size_t length;
-	size_t segment; /* bytes of each datagram, but the last may have fewer */
+	size_t segment; /* the bytes of each datagram, more than 0; the last one may be shorter */
 };
 
 static inline socklen_t io_address_length(const union io_address *a) {
 	return a->any.sa_family == AF_INET ? sizeof a->ipv4 : sizeof a->ipv6;
 }
 
-/* Sets the options of a UDP socket, IPv4 or IPv6, that the other functions need, as far as the system has them. Its
- * datagrams are never fragmented. */
+/* Sets the options of a UDP socket of IPv4, IPv6 or both that these functions need, as far as the system has them. What
+ * is sent is never fragmented. */
 void io_datagram_socket(int fd);
 
-/* A buffer for io_receive(), of a megabyte, of which only what was used takes memory. */
+/* The buffers of io_receive(), for all sockets of a loop: a megabyte, but only pages that were used take memory.
+ * io_received_new() returns NULL without memory; io_received_free() allows NULL. */
 struct io_received;
-struct io_received *io_received_new(void); /* NULL without memory */
+struct io_received *io_received_new(void);
 void io_received_free(struct io_received *received);
 
-/* Receives what has come on an adopted socket. *got becomes an array, which is valid until the next call. Returns its
- * length, or -1 with errno; EAGAIN marks the descriptor as not ready. Errors of datagrams that were sent before are
- * skipped, and so are datagrams that do not fit. */
+/* Receives datagrams from an adopted socket. Returns how many structures *got has, which are valid until the next call,
+ * or -1 with errno. EAGAIN marks the descriptor as not ready, and so do fewer than IO_DATAGRAM_BATCH, of which those
+ * are counted that are left out: empty datagrams, and any that do not fit. Errors of datagrams that were sent before
+ * are skipped. */
 int io_receive(io_loop *loop, int fd, struct io_received *received, const struct io_datagrams **got);
 
-/* Sends datagrams, at most IO_DATAGRAM_SEGMENTS of them with IO_DATAGRAM_BYTES bytes in all. Returns the bytes sent,
- * all of them or those of the first datagrams, or -1 with errno; EAGAIN marks the descriptor as not ready, EMSGSIZE: a
- * datagram is longer than the path to the peer allows. */
+/* Sends datagrams from an adopted socket, at most IO_DATAGRAM_SEGMENTS and IO_DATAGRAM_BYTES. Returns the bytes of
+ * those that were sent, from the first one on, or -1 with errno. EAGAIN marks the descriptor as not ready, and so does
+ * a number that is smaller for this reason. EMSGSIZE: they are longer than the path allows. After other errors, such as
+ * ENOBUFS, the socket is as ready as before; the datagrams are best counted as lost. Where the system has no
+ * UDP_SEGMENT, or a route does not allow it (IPsec), each one is a call. */
 ssize_t io_send(io_loop *loop, int fd, const struct io_datagrams *datagrams);
 
 #endif

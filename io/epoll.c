@@ -47,11 +47,12 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	return 0;
 }
 
-/* close(2) removes a descriptor, unless another one shares its open file description, as those of listeners do. */
+/* close(2) removes a descriptor, unless another one shares its open file description, as those of listeners and of UDP
+ * sockets may. */
 static void forget(io_loop *loop, int fd) {
 	const struct epoll *ep = loop->mech;
 	const struct io_entry *e = &loop->entry[fd];
-	if (e->listens && e->mech_state) (void)epoll_ctl(ep->fd, EPOLL_CTL_DEL, fd, NULL);
+	if (e->shared && e->mech_state) (void)epoll_ctl(ep->fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* epoll_pwait2(2) needs Linux 5.11, and some containers refuse it: it is used only for times that epoll_wait(2) cannot

@@ -1,7 +1,7 @@
 /* internal.h - the loop as the files of io/ see it. Internal to io/.
  *
  * A file calls only those behind it in this list: iob, datagram, splice, transfer, sendfile, loop, the mechanisms,
- * reader, task, wake, timer, queue. descriptors.c stands alone. */
+ * reader, task, wake, alarm, timer, queue. descriptors.c stands alone. */
 #ifndef GATLING_IO_INTERNAL_H
 #define GATLING_IO_INTERNAL_H
 
@@ -37,6 +37,9 @@ enum {
 /* WOKEN_SENT: a byte is in the pipe, or is just being written. WOKEN_LOST: writing it failed. */
 enum io_woken { WOKEN_NOT, WOKEN_SENT, WOKEN_LOST };
 
+/* Whether the system can send several datagrams in a call. */
+enum io_segments { SEGMENTS_UNKNOWN, SEGMENTS_SENT, SEGMENTS_NONE };
+
 /* An adopted descriptor. An entry of zeros is valid and unused, so that a new table takes no memory before it is
  * written to. An idle connection takes one entry: 40 bytes. */
 struct io_entry {
@@ -52,8 +55,8 @@ struct io_entry {
 	bool reading : 1;   /* a part of a file is read for it: it is not ready for writing, */
 	bool meanwhile : 1; /* unless io_write_meanwhile() says so */
 	bool read : 1;      /* the part that it waited for has been read, and not been asked for since */
-	bool listens : 1;   /* io_accept() was called: others may share the socket, which then outlives close(2) */
-	bool hangup : 1;    /* end of file or an error is behind the data: no read proves that it is empty */
+	bool shared : 1; /* io_accept() or io_receive() was called: others may have the socket, which outlives close(2) */
+	bool hangup : 1; /* end of file or an error is behind the data: no read proves that it is empty */
 };
 
 /* The descriptors to be handed out, first in, first out, linked by queue_next. */
@@ -71,6 +74,12 @@ struct io_later {
 	unsigned room, first, length;
 };
 
+/* An alarm, and the time under which alarm.c has filed it: its deadline, or an earlier time. */
+struct io_filed {
+	int64_t at_ns;
+	struct io_alarm *alarm;
+};
+
 struct io_loop {
 	struct io_entry *entry;
 	int size;  /* of the table */
@@ -83,11 +92,11 @@ struct io_loop {
 	int64_t next_tick; /* of the next slot in use, which may have been emptied since */
 	uint64_t slots_used[IO_WHEEL_WORDS];
 	int32_t slot[IO_WHEEL_SLOTS + 1]; /* heads of the lists; the last list is that of io_timedout() */
-	struct io_alarm **alarm;          /* a heap, from place 1 on; see timer.c */
-	unsigned alarms, alarm_room;      /* its length, and that of the table */
-	bool no_segments;                 /* the system cannot send several datagrams in a call */
+	struct io_filed *alarm;           /* a heap, see alarm.c */
+	unsigned alarms, alarm_room;      /* how many there are, and places of the heap; place 0 is not used */
 	int wake_read, wake_write;        /* a pipe */
 	int splice_read, splice_write;    /* a pipe, see splice.c; -1: none yet */
+	enum io_segments segments;        /* see datagram.c */
 	_Atomic enum io_woken woken;      /* what io_wake() has done since the last turn began */
 	bool was_woken;                   /* see io_woken() */
 	unsigned tasks;                   /* io/task.h: added and not handed back yet */
@@ -99,9 +108,40 @@ struct io_loop {
 
 static inline int64_t io_clock_ms(const io_loop *loop) { return loop->now_ns / IO_NS_PER_MS; }
 
+/* --- transfer.c --- */
+
+/* Notes that a call has shown, by EAGAIN (result is -1) or by a short transfer, that the descriptor is no longer ready.
+ * Returns the result. */
+ssize_t io_exhausted(io_loop *loop, int fd, enum io_direction direction, ssize_t result);
+
 /* --- loop.c --- */
 
 /* Notes that fd is not ready and, if it is wanted, has it watched. Returns 0, or -1 as io_wantread(). */
 int io_not_ready(io_loop *loop, int fd, enum io_direction direction);
+
+/* --- timer.c: the deadlines of descriptors; io_timeout() and io_timedout() are in io.h --- */
+
+void io_timer_init(io_loop *loop);
+void io_timer_cancel(io_loop *loop, int fd);
+
+/* Moves the descriptors whose deadlines have passed to the list of io_timedout(). */
+void io_timer_advance(io_loop *loop);
+
+/* Returns the nanoseconds until the next slot in use comes up, or -1 if none is. */
+int64_t io_timer_limit(io_loop *loop);
+
+/* --- alarm.c --- */
+
+/* Returns the nanoseconds until the first alarm, but at most timeout_ns (-1: no limit) and an hour. */
+int64_t io_alarm_limit(io_loop *loop, int64_t timeout_ns);
+
+/* --- wake.c: the pipe that ends a wait from another thread (io_wake()) --- */
+
+/* Opens the pipe of the loop. Returns 0, or -1 with errno; io_wake_close() closes it in either case. */
+int io_wake_open(io_loop *loop);
+void io_wake_close(io_loop *loop);
+
+/* Empties the pipe. */
+void io_wake_drain(io_loop *loop);
 
 #endif

@@ -72,22 +72,6 @@ enum { IO_TICK_MS = 100 };
 void io_timeout(io_loop *loop, int fd, int64_t deadline_ms);
 int64_t io_deadline(const io_loop *loop, int fd); /* 0: none */
 
-/* A deadline without a descriptor, for what has no socket of its own: it is embedded in a structure of the caller. All
- * zero: not set. */
-struct io_alarm {
-	int64_t at_ns; /* on the clock of io_now_ns() */
-	unsigned place;
-};
-
-/* Sets or moves an alarm, which must stay where it is until it is due or cancelled. Returns 0, or -1 with ENOMEM; one
- * that was set is only moved, which does not fail. O(log n). */
-int io_alarm_set(io_loop *loop, struct io_alarm *alarm, int64_t at_ns);
-void io_alarm_cancel(io_loop *loop, struct io_alarm *alarm);
-
-/* Returns the next alarm whose time has come at the last io_wait(), which ends in time for it, or NULL. It is not set
- * any more. */
-struct io_alarm *io_alarm_due(io_loop *loop);
-
 /* Waits until a descriptor is ready, a deadline has passed, io_wake() is called, or timeout_ms are over (-1: no limit;
  * 0: does not wait). Returns 0, also after a signal, or -1 with errno if the mechanism failed. */
 int io_wait(io_loop *loop, int timeout_ms);

@@ -1,7 +1,5 @@
 /* loop.c - the loop: the table of descriptors and io_wait(). Its cost is O(ready): it never walks the open descriptors.
  */
-#include "io/internal.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +8,6 @@
 #include "io/mechanism.h"
 #include "io/queue.h"
 #include "io/reader.h"
-#include "io/timer.h"
-#include "io/wake.h"
 
 enum { TABLE_MINIMUM = 64 };
 
@@ -53,12 +49,12 @@ io_loop *io_loop_new(void) {
 void io_loop_free(io_loop *loop) {
 	if (!loop) return;
 	io_reader_free(loop->reader);
-	free(loop->alarm);
 	loop->mechanism->free(loop);
 	io_wake_close(loop);
 	if (loop->splice_read >= 0) close(loop->splice_read);
 	if (loop->splice_write >= 0) close(loop->splice_write);
 	for (int d = 0; d < IO_DIRECTIONS; d++) free(loop->later[d].fd);
+	free(loop->alarm);
 	free(loop->entry);
 	free(loop);
 }
@@ -88,7 +84,7 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 	e->cookie = cookie;
 	e->can = IO_CAN_READ | IO_CAN_WRITE;
 	e->want = e->postponed = 0;
-	e->again = e->hangup = e->reading = e->meanwhile = e->read = e->listens = false;
+	e->again = e->hangup = e->reading = e->meanwhile = e->read = e->shared = false;
 	e->mech_index = 0;
 	e->mech_state = 0;
 	return 0;
@@ -158,17 +154,9 @@ static int look(io_loop *loop, int64_t timeout_ns) {
 	return result == -1 ? -1 : 0;
 }
 
-/* Returns the shorter one of a time (-1: no limit) and that until the next alarm. */
-static int64_t until_alarm(const io_loop *loop, int64_t timeout_ns) {
-	const int64_t ns = loop->alarm[1]->at_ns - io_read_clock();
-	if (ns <= 0) return 0;
-	return timeout_ns < 0 || ns < timeout_ns ? ns : timeout_ns;
-}
-
 static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	int64_t timer_ns = io_timer_limit(loop);
 	if (timeout_ns < 0 || (timer_ns >= 0 && timer_ns < timeout_ns)) timeout_ns = timer_ns;
-	if (loop->alarms) timeout_ns = until_alarm(loop, timeout_ns);
 	for (int d = 0; d < IO_DIRECTIONS; d++)
 		if (io_queue_end_turn(loop, d)) timeout_ns = 0;
 	if (loop->tasks && (timeout_ns < 0 || timeout_ns > IO_WAKE_LOST_NS)) timeout_ns = IO_WAKE_LOST_NS;
@@ -176,6 +164,7 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	/* io_uring may have reported the pipe already, and does not watch it then */
 	if (wake->can & IO_CAN_READ || atomic_load_explicit(&loop->woken, memory_order_relaxed) != WOKEN_NOT)
 		timeout_ns = 0;
+	if (loop->alarms && timeout_ns) timeout_ns = io_alarm_limit(loop, timeout_ns);
 	if (look(loop, timeout_ns) == -1) return -1;
 	loop->postpones = loop->later[IO_READ].length || loop->later[IO_WRITE].length;
 	loop->now_ns = io_read_clock();

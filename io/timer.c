@@ -1,12 +1,9 @@
-/* timer.c - deadlines: those of descriptors in a hashed timing wheel (Varghese and Lauck, 1987, scheme 6). Setting,
- * moving and cancelling are O(1). To move a deadline later, as each request on a busy connection does, costs one store:
- * the entry stays in its slot, and is moved when that slot comes up. Alarms, of which there are fewer, are in a binary
- * heap. */
-#include "io/timer.h"
-
-#include <errno.h>
-#include <stdlib.h>
+/* timer.c - deadlines of descriptors in a hashed timing wheel (Varghese and Lauck, 1987, scheme 6). Setting, moving and
+ * cancelling are O(1). To move a deadline later, as each request on a busy connection does, costs one store: the entry
+ * stays in its slot, and is moved when that slot comes up. */
 #include <time.h>
+
+#include "io/internal.h"
 
 enum { TIMED_OUT = IO_SLOT_TIMED_OUT - 1 }; /* index of the list of io_timedout() */
 
@@ -130,65 +127,4 @@ int64_t io_timer_limit(io_loop *loop) {
 	if (loop->next_tick == INT64_MAX) return -1;
 	int64_t wait_ms = loop->next_tick * IO_TICK_MS - io_clock_ms(loop);
 	return wait_ms < 0 ? 0 : wait_ms * IO_NS_PER_MS;
-}
-
-/* --- alarms --- */
-
-enum { ROOM_MINIMUM = 64 };
-
-static void put(io_loop *loop, unsigned place, struct io_alarm *a) {
-	loop->alarm[place] = a;
-	a->place = place;
-}
-
-/* Moves an alarm from an empty place to where it belongs above that. Returns its place. */
-static unsigned rise(io_loop *loop, unsigned place, struct io_alarm *a) {
-	for (; place > 1 && loop->alarm[place / 2]->at_ns > a->at_ns; place /= 2) put(loop, place, loop->alarm[place / 2]);
-	put(loop, place, a);
-	return place;
-}
-
-static void sink(io_loop *loop, unsigned place, struct io_alarm *a) {
-	for (unsigned child; (child = 2 * place) <= loop->alarms; place = child) {
-		if (child < loop->alarms && loop->alarm[child + 1]->at_ns < loop->alarm[child]->at_ns) child++;
-		if (loop->alarm[child]->at_ns >= a->at_ns) break;
-		put(loop, place, loop->alarm[child]);
-	}
-	put(loop, place, a);
-}
-
-static bool make_room(io_loop *loop) {
-	if (loop->alarms + 1 < loop->alarm_room) return true;
-	const unsigned room = loop->alarm_room ? 2 * loop->alarm_room : ROOM_MINIMUM;
-	struct io_alarm **grown = realloc(loop->alarm, room * sizeof(void *));
-	if (!grown) return false;
-	loop->alarm = grown;
-	loop->alarm_room = room;
-	return true;
-}
-
-int io_alarm_set(io_loop *loop, struct io_alarm *a, int64_t at_ns) {
-	if (!a->place && !make_room(loop)) {
-		errno = ENOMEM;
-		return -1;
-	}
-	const unsigned place = a->place ? a->place : ++loop->alarms;
-	a->at_ns = at_ns;
-	if (rise(loop, place, a) == place) sink(loop, place, a);
-	return 0;
-}
-
-void io_alarm_cancel(io_loop *loop, struct io_alarm *a) {
-	const unsigned place = a->place;
-	if (!place) return;
-	struct io_alarm *last = loop->alarm[loop->alarms--];
-	a->place = 0;
-	if (last != a && rise(loop, place, last) == place) sink(loop, place, last);
-}
-
-struct io_alarm *io_alarm_due(io_loop *loop) {
-	struct io_alarm *a = loop->alarms ? loop->alarm[1] : NULL;
-	if (!a || a->at_ns > loop->now_ns) return NULL;
-	io_alarm_cancel(loop, a);
-	return a;
 }

@@ -4,13 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "io/internal.h"
 #include "io/mechanism.h"
 #include "io/sendfile.h"
 
-/* Notes that a call has shown, by EAGAIN (result is -1) or by a short transfer, that the descriptor is no longer ready.
- */
-static ssize_t exhausted(io_loop *loop, int fd, enum io_direction d, ssize_t result) {
+ssize_t io_exhausted(io_loop *loop, int fd, enum io_direction d, ssize_t result) {
 	struct io_entry *e = &loop->entry[fd];
 	bool watched = io_not_ready(loop, fd, d) == 0;
 	if (result == -1) {
@@ -31,7 +28,7 @@ static ssize_t note(io_loop *loop, int fd, enum io_direction d, ssize_t result, 
 		e->again = false;
 		return result;
 	}
-	return exhausted(loop, fd, d, result);
+	return io_exhausted(loop, fd, d, result);
 }
 
 ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length) {
@@ -87,7 +84,7 @@ static int accept_nonblocking(int fd, struct sockaddr *peer, socklen_t *peer_len
 
 int io_accept(io_loop *loop, int fd, struct sockaddr *peer, socklen_t *peer_length) {
 	int s;
-	loop->entry[fd].listens = true;
+	loop->entry[fd].shared = true;
 	do s = accept_nonblocking(fd, peer, peer_length);
 	while (s == -1 && (errno == EINTR || errno == ECONNABORTED));
 	return s == -1 ? (int)note(loop, fd, IO_READ, s, 0) : s;
@@ -96,5 +93,5 @@ int io_accept(io_loop *loop, int fd, struct sockaddr *peer, socklen_t *peer_leng
 ssize_t io_sendfile(io_loop *loop, int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length) {
 	bool full = false;
 	ssize_t r = io_platform_sendfile(fd, head, parts, file, offset, length, &full);
-	return full ? exhausted(loop, fd, IO_WRITE, r) : r;
+	return full ? io_exhausted(loop, fd, IO_WRITE, r) : r;
 }

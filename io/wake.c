@@ -1,9 +1,9 @@
-/* wake.c - see wake.h. */
-#include "io/wake.h"
-
+/* wake.c - the pipe that ends a wait from another thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+
+#include "io/internal.h"
 
 int io_wake_open(io_loop *loop) {
 	int end[2];

@@ -164,7 +164,7 @@ def test_only_the_workers_and_what_starts_them_include_worker_h():
 
 def test_the_page_of_the_event_layer_has_all_its_functions():
     page = (TOP / "man/io.3").read_text()
-    for name in ("io/io.h", "io/datagram.h", "io/iob.h"):
+    for name in ("io/io.h", "io/alarm.h", "io/datagram.h", "io/iob.h"):
         header = re.sub(r"/\*.*?\*/", "", (TOP / name).read_text(), flags=re.DOTALL)
         functions = set(re.findall(r"\b(iob?_\w+)\(", header))
         types = set(re.findall(r"^typedef .*\b(iob?_\w+)\(", header, re.MULTILINE))

@@ -5,6 +5,7 @@
 
 #include "gatling/conn/conn_context.h"
 #include "gatling/http3/http3.h"
+#include "io/alarm.h"
 #include "io/datagram.h"
 
 struct quic;

@@ -1,5 +1,5 @@
 /* test_timer.c - a deadline comes up once, never early, and at most a tick late. The tests move the clock. */
-#include "io/timer.h"
+#include "io/internal.h"
 #include "tests/unit/check.h"
 
 enum { FDS = 200, START_MS = 123456789 };
