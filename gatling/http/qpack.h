@@ -9,7 +9,8 @@
  * written. */
 size_t qpack_fields(struct slice lines, char *out);
 
-/* Encodes :status to out (HPACK_STATUS bytes). Returns the number of bytes written. */
+/* Encodes :status to out (QPACK_STATUS bytes). Returns the number of bytes written. */
+enum { QPACK_STATUS = 6 };
 size_t qpack_status(int status, char *out);
 
 #endif

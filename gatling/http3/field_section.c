@@ -9,19 +9,32 @@ struct field_decoder {
 	nghttp3_qpack_stream_context *context;
 };
 
+static void close_decoder(struct field_decoder *d) {
+	nghttp3_qpack_stream_context_del(d->context);
+	nghttp3_qpack_decoder_del(d->decoder);
+	*d = (struct field_decoder){0};
+}
+
+/* Opens the decoder, unless it is open. Returns false without memory. */
+static bool open_decoder(struct field_decoder *d) {
+	if (d->context) return true;
+	if (nghttp3_qpack_decoder_new(&d->decoder, 0, 0, nghttp3_mem_default()) == 0 &&
+		nghttp3_qpack_stream_context_new(&d->context, 0, nghttp3_mem_default()) == 0)
+		return true;
+	close_decoder(d);
+	return false;
+}
+
 struct field_decoder *field_decoder_new(void) {
 	struct field_decoder *d = calloc(1, sizeof *d);
-	if (d && nghttp3_qpack_decoder_new(&d->decoder, 0, 0, nghttp3_mem_default()) == 0 &&
-		nghttp3_qpack_stream_context_new(&d->context, 0, nghttp3_mem_default()) == 0)
-		return d;
-	field_decoder_free(d);
+	if (d && open_decoder(d)) return d;
+	free(d);
 	return NULL;
 }
 
 void field_decoder_free(struct field_decoder *d) {
 	if (!d) return;
-	nghttp3_qpack_stream_context_del(d->context);
-	nghttp3_qpack_decoder_del(d->decoder);
+	close_decoder(d);
 	free(d);
 }
 
@@ -54,6 +67,8 @@ int field_section_decode(struct field_decoder *decoder, struct slice section, bo
 						 struct request *request, struct priority *priority) {
 	struct request_fields fields = {.version = SLICE(" HTTP/3.0"), .trailers = trailers, .passes = passes};
 	request_fields_begin(&fields, request, priority, text);
-	const int error = decode(decoder, &fields, section), status = request_fields_end(&fields, !error);
+	const int error = open_decoder(decoder) ? decode(decoder, &fields, section) : 503,
+			  status = request_fields_end(&fields, !error);
+	if (error == FIELD_SECTION_WRONG) close_decoder(decoder); /* after an error it decodes nothing more */
 	return error ? error : status;
 }

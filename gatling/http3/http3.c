@@ -339,7 +339,8 @@ enum http3_error http3_received(struct http3 *h) {
 }
 
 enum http3_error http3_cancelled(struct http3 *h, struct http3_stream *q) {
-	if (q->kind != HTTP3_REQUEST) return q->kind == HTTP3_OWN ? HTTP3_CLOSED_CRITICAL_STREAM : HTTP3_OK;
+	if (q->kind == HTTP3_UNKNOWN || q->kind == HTTP3_IGNORED) return HTTP3_OK;
+	if (q->kind != HTTP3_REQUEST) return HTTP3_CLOSED_CRITICAL_STREAM;
 	if (q->deaf && !q->stream) return HTTP3_OK;
 	return http3_reset(h, q, HTTP3_REQUEST_CANCELLED);
 }

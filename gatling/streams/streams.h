@@ -8,6 +8,7 @@
 #include "gatling/exchange/exchange.h"
 #include "gatling/exchange/wait.h"
 #include "gatling/http/hpack.h"
+#include "gatling/http/qpack.h"
 #include "gatling/streams/request_fields.h"
 
 enum {
@@ -89,7 +90,8 @@ struct streams_protocol {
 	bool (*receives)(const struct streams *streams);
 };
 
-enum { STREAMS_STATUS = HPACK_STATUS };
+enum { STREAMS_STATUS = QPACK_STATUS };
+_Static_assert((int)QPACK_STATUS >= (int)HPACK_STATUS, "the larger one");
 #define STREAMS_FIELDS(text_length) HPACK_BOUND(text_length)
 
 /* The maximum size of the header block of a response, in bytes. */
