@@ -56,7 +56,9 @@ static inline void count_answer(enum value protocol, int status) {
 
 /* Returns how many answers had the status STATUS_FIRST + `status`. */
 static inline uint64_t counters_answers(const struct counters *c, unsigned status) {
-	return c->answers[0][status] + c->answers[1][status];
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < PROTOCOLS; i++) sum += c->answers[i][status];
+	return sum;
 }
 
 /* Chooses the answers whose times are measured: all while there are few, so that a quiet server has something to show,
