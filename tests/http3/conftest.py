@@ -1,16 +1,19 @@
 """A server with HTTP/3 for the tests, which need not have its libraries: it is built and runs in a Debian 13 with backports."""
 
 import fcntl
+import importlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from gatling import Server
+from gatling import Root, Server, certificate
 from root import REGISTRY, environment, inside, kept, make_root, unpack
+from served import FILES
 
 TOP = Path(__file__).resolve().parent.parent.parent
 BACKPORTS = "trixie-backports"
@@ -71,6 +74,11 @@ class Http3:
         launcher = [*self.inside, *(() if as_root else LEAVE_ROOT)]
         return Server(self.build, root, *flags, as_root=True, launcher=launcher, **options)
 
+    def serve(self, root, *flags, **options):
+        """The same with a certificate, as HTTP/3 takes one."""
+        cert, key = certificate()
+        return self.server(root, "--tls-port", "0", "--cert", cert, "--key", key, *flags, **options)
+
 
 @pytest.fixture(scope="session")
 def http3(request):
@@ -82,3 +90,34 @@ def http3(request):
     except ConnectionError as error:
         pytest.skip(f"no Debian 13 is kept, and none can be made: {error}")
     return made
+
+
+@pytest.fixture(scope="session")
+def client(venv):
+    """Returns the module with the client, which takes a package of PyPI."""
+    found = [str(path) for path in venv.glob("lib/python3*/site-packages")]
+    sys.path[:0] = found
+    try:
+        return importlib.import_module("client")
+    finally:
+        for path in found:
+            sys.path.remove(path)
+
+
+@pytest.fixture(scope="session")
+def files():
+    root = Root(FILES)
+    yield root
+    root.remove()
+
+
+@pytest.fixture(scope="session")
+def server(http3, files):
+    with http3.serve(files, "-j", "2") as running:
+        yield running
+
+
+@pytest.fixture
+def c(client, server):
+    with client.Client(server) as connection:
+        yield connection

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from gatling import Root, certificate, eventually
+from gatling import Root, eventually
 from upstream import Upstream
 
 SMALL, BIG = b"a small file\n", os.urandom(3_000_000)
@@ -27,14 +27,9 @@ def files():
     root.remove()
 
 
-def serve(http3, files, *flags, **options):
-    cert, key = certificate()
-    return http3.server(files, "--tls-port", "0", "--cert", cert, "--key", key, *flags, **options)
-
-
 @pytest.fixture(scope="module")
 def server(http3, files):
-    with serve(http3, files, "-j", "2") as running:
+    with http3.serve(files, "-j", "2") as running:
         yield running
 
 
@@ -101,14 +96,14 @@ def test_many_requests_share_a_connection_and_each_worker_has_some(curl, server)
 
 
 def test_the_log_says_http_3(curl, http3, files):
-    with serve(http3, files) as server:
+    with http3.serve(files) as server:
         curl(server, "/small.txt")
         line = eventually(lambda: server.lines)[0]
         assert re.search(rf'"GET /small.txt HTTP/3.0" 200 {len(SMALL)} [\d.]+$', line)
 
 
 def test_clients_over_tcp_are_told(http3, curl, files):
-    with serve(http3, files) as server:
+    with http3.serve(files) as server:
         done = subprocess.run([*http3.inside, "curl", "-sk", "--http2", "-D", "-", "-o", "/dev/null", f"https://127.0.0.1:{server.tls_port}/small.txt"],
                               stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True)  # fmt: skip
         assert f'alt-svc: h3=":{server.tls_port}"; ma=86400\r\n'.encode() in done.stdout
@@ -123,7 +118,7 @@ def application(http3):
     """A server that passes /app/ on to an upstream, which answers with what arrived."""
     with Upstream() as upstream:
         root = Root({"_redirects": f"/app/* http://{upstream.address}/:splat 200\n".encode()})
-        with serve(http3, root, "--upstream", upstream.allowed) as server:
+        with http3.serve(root, "--upstream", upstream.allowed) as server:
             yield server
         root.remove()
 
@@ -147,7 +142,7 @@ def test_content_of_unknown_length_is_passed_on(curl, application):
 
 
 def test_a_download_under_way_is_finished_before_the_server_ends(http3, curl, files):
-    with serve(http3, files, drain_delay=None) as server:
+    with http3.serve(files, drain_delay=None) as server:
         command = [*curl.command, "--limit-rate", "20M", f"https://127.0.0.1:{server.tls_port}/huge.bin"]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as download:
             got = download.stdout.read(100_000)
@@ -166,7 +161,7 @@ def is_ending(server):
 
 
 def test_a_client_is_told_that_the_server_is_gone(http3, curl, files):
-    with serve(http3, files) as server:
+    with http3.serve(files) as server:
         command = [*curl.command, "--limit-rate", "1M", f"https://127.0.0.1:{server.tls_port}/huge.bin"]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as download:
             download.stdout.read(1000)
@@ -214,7 +209,7 @@ def test_a_datagram_of_a_lost_connection_is_answered_by_a_shorter_one(server):
 
 
 def test_few_strays_are_answered(http3, curl, files):
-    with serve(http3, files, "-j", "1") as server, datagram(server) as s:
+    with http3.serve(files, "-j", "1") as server, datagram(server) as s:
         started = time.monotonic()
         for _ in range(2000):
             s.send(b"\x40" + os.urandom(60))
@@ -232,7 +227,7 @@ def test_few_strays_are_answered(http3, curl, files):
 
 
 def test_garbage_costs_no_connection(http3, curl, files):
-    with serve(http3, files, "-j", "1") as server, datagram(server) as s:
+    with http3.serve(files, "-j", "1") as server, datagram(server) as s:
         for _ in range(2000):
             s.send(initial(VERSION_1, 1200))
         assert curl(server, "/small.txt") == SMALL
