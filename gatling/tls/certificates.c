@@ -6,7 +6,6 @@
 #include <openssl/x509v3.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
@@ -377,13 +376,15 @@ bool certificates_cover(const struct certificates *set, const char *name) {
 }
 
 /* The application data of OpenSSL (SSL_set_app_data()) is the transport's. */
-static int handshaking_index;
-static void reserve_index(void) { handshaking_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
+static int handshaking_index; /* 0: not reserved */
+
+bool tls_reserve_handshaking(void) {
+	if (handshaking_index <= 0) handshaking_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+	return handshaking_index > 0;
+}
 
 bool tls_set_handshaking(SSL *ssl, const struct tls_handshaking *h) {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	(void)pthread_once(&once, reserve_index);
-	return handshaking_index > 0 && SSL_set_ex_data(ssl, handshaking_index, (void *)(uintptr_t)h);
+	return SSL_set_ex_data(ssl, handshaking_index, (void *)(uintptr_t)h);
 }
 
 const struct tls_handshaking *tls_handshaking_of(const SSL *ssl) { return SSL_get_ex_data(ssl, handshaking_index); }

@@ -67,6 +67,9 @@ struct tls_handshaking {
 	bool quic;       /* the connection is one of QUIC, and speaks HTTP/3 */
 };
 
+/* Reserves its place in every SSL, in the thread that makes the context. Returns false without memory. */
+bool tls_reserve_handshaking(void);
+
 /* Sets it, for the functions that OpenSSL calls. It must outlive the connection. Returns false without memory. */
 bool tls_set_handshaking(SSL *ssl, const struct tls_handshaking *handshaking);
 const struct tls_handshaking *tls_handshaking_of(const SSL *ssl);

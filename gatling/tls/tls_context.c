@@ -84,8 +84,8 @@ static bool fetch_methods(void) {
 SSL_CTX *tls_context_new(STACK_OF(X509) * authorities) {
 	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
 	if (!c) return NULL;
-	if (!fetch_methods() || !SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) || !SSL_CTX_set_cipher_list(c, ciphers) ||
-		!SSL_CTX_set_ciphersuites(c, suites) || !set_groups(c) ||
+	if (!tls_reserve_handshaking() || !fetch_methods() || !SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) ||
+		!SSL_CTX_set_cipher_list(c, ciphers) || !SSL_CTX_set_ciphersuites(c, suites) || !set_groups(c) ||
 		!SSL_CTX_set_session_id_context(c, session_context, sizeof session_context - 1) ||
 		!SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) ||
 		(authorities && !require_certificates(c, authorities))) {
