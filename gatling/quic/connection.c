@@ -254,7 +254,8 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 									const ngtcp2_path *path, const ngtcp2_cid *original) {
 	const struct peer peer = peer_of(path->remote.addr);
 	ngtcp2_cid scid;
-	if (!e->handshaking.certificates || quic_is_full(e) || e->context->refusal(e->context, &peer)) return NULL;
+	if (!e->handshaking.certificates || quic_is_full(e) || quic_has_most(e) || e->context->refusal(e->context, &peer))
+		return NULL;
 	struct quic_connection *c = calloc(1, sizeof *c);
 	if (!c) {
 		limits_return_connection(e->context->exchanges.limits, conn_owner(e->context, &peer));

@@ -55,6 +55,11 @@ bool quic_is_full(const struct quic *e) {
 	return w->quic_memory > w->memory_max / QUIC_MEMORY_PART || conn_context_memory(w) > w->memory_max;
 }
 
+bool quic_has_most(const struct quic *e) {
+	const struct conn_context *w = e->context;
+	return e->connections >= w->connections_max / QUIC_CONNECTIONS_PART || w->connections >= w->connections_max;
+}
+
 void quic_check_later(struct quic *e) {
 	io_loop *loop = e->context->loop;
 	(void)io_alarm_set(loop, &e->alarm, io_now_ns(loop) + INT64_C(1000000) * QUIC_CHECK_MS); /* or with other events */

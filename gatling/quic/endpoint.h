@@ -23,6 +23,7 @@ enum {
 	QUIC_STRAYS = 64,                     /* stateless resets and version negotiations that are sent in a second */
 	QUIC_CHECK_MS = 1000,                 /* between two looks at how long connections have waited */
 	QUIC_MEMORY_PART = 2,                 /* 1/2 of --limit memory is the most that QUIC takes */
+	QUIC_CONNECTIONS_PART = 2,            /* and 1/2 of --limit connections */
 	QUIC_DATAGRAMS = 64,                  /* that a connection sends in a turn */
 	QUIC_TABLE = 1024,                    /* lists of IDs at first; doubled as they fill */
 	QUIC_RECEIVE_BUFFER = 4 * 1024 * 1024 /* bytes of a socket's queue: datagrams that find it full are lost */
@@ -151,8 +152,10 @@ void quic_close(struct quic_connection *c, enum http3_error error);
 
 /* --- deadline.c --- */
 
-/* Returns whether QUIC takes too much memory for another connection. */
+/* Returns whether QUIC takes too much memory for another connection; or has too many, so that TCP would have too few:
+ * what is closed to make room there is not of QUIC. */
 bool quic_is_full(const struct quic *e);
+bool quic_has_most(const struct quic *e);
 
 /* Ends connections that have waited too long, or for which there is no memory. quic_check_later() sets an alarm for the
  * next time. */
