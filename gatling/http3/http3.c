@@ -38,7 +38,7 @@ struct http3 *http3_new(const struct http3_context *context, const struct http3_
 static void close_stream(struct http3 *h, struct http3_stream *q) {
 	if (q->stream) stream_close(q->stream);
 	http3_free_chunks(h, q);
-	h->received -= q->payload_length;
+	h->received -= q->payload_room;
 	free(q->payload);
 	if (q->previous) q->previous->next = q->next;
 	else h->all = q->next;
@@ -211,10 +211,14 @@ static bool gather(struct http3_stream *q, struct slice *data, uint64_t n[2], in
 
 /* Keeps part of a payload. Returns false without memory. */
 static bool collect(struct http3 *h, struct http3_stream *q, struct slice part) {
-	if (!q->payload && !(q->payload = malloc(q->payload_length + (size_t)q->left + part.length))) return false;
+	if (!q->payload) {
+		const size_t room = part.length + (size_t)q->left;
+		if (!(q->payload = malloc(room))) return false;
+		q->payload_room = room;
+		h->received += room; /* however little of it has come */
+	}
 	memcpy(q->payload + q->payload_length, part.at, part.length);
 	q->payload_length += part.length;
-	h->received += part.length;
 	return true;
 }
 
@@ -238,8 +242,8 @@ static enum http3_error take_part(struct http3 *h, struct http3_stream *q, struc
 	char *payload = q->payload;
 	const struct slice all = {.at = payload, .length = q->payload_length};
 	q->payload = NULL;
-	h->received -= q->payload_length;
-	q->payload_length = 0;
+	h->received -= q->payload_room;
+	q->payload_length = q->payload_room = 0;
 	const enum http3_error error = take_payload(h, q, all, ends);
 	free(payload);
 	return error;

@@ -49,7 +49,7 @@ struct http3_stream {
 	unsigned char head[HTTP3_FRAME_HEADER]; /* part of the header of a frame, or of the type of a stream */
 	uint64_t frame, left;
 	char *payload; /* of a frame that is collected */
-	size_t payload_length;
+	size_t payload_length, payload_room;
 	uint64_t owed;         /* bytes of content that have come, and count towards the window */
 	struct stream *stream; /* the request, until its response has been sent; or NULL */
 	struct http3_chunk *first, *last;
@@ -65,7 +65,7 @@ struct http3 {
 	const struct http3_transport *transport;
 	struct http3_stream *all, *own;       /* own: the control stream */
 	uint64_t unacknowledged;              /* bytes in chunks */
-	size_t received;                      /* bytes of payloads */
+	size_t received;                      /* bytes of memory for payloads */
 	struct unopened_priorities *unopened; /* or NULL */
 	int64_t highest;                      /* ID of a request; -1: none */
 	bool has[HTTP3_OWN];                  /* streams of these kinds have been opened */
