@@ -184,7 +184,7 @@ static void close_connections(struct worker *w) {
 static void drain(struct worker *w, enum conn_drain how, bool closes) {
 	if (how > w->context.draining) w->context.draining = how;
 	if (closes) accept_last(&w->acceptor);
-	if (w->quic) quic_drain(w->quic);
+	if (w->quic) quic_drain(w->quic, closes);
 	for (int fd = 0; fd < io_fd_bound(w->context.loop); fd++) {
 		struct conn *c = conn_of(&w->context, fd);
 		if (c) conn_drain(&w->context, c);

@@ -275,7 +275,7 @@ void quic_turn(struct quic *e) {
 	write_all(e);
 }
 
-void quic_drain(struct quic *e) {
-	e->draining = true;
+void quic_drain(struct quic *e, bool closes) {
+	e->draining |= closes;
 	for (struct quic_connection *c = e->first; c; c = c->next) quic_drain_connection(c);
 }

@@ -34,4 +34,4 @@ void quic_use_certificates(struct quic *quic, const struct certificates *certifi
 void quic_readable(struct quic_cookie *cookie) { (void)cookie; }
 void quic_writable(struct quic_cookie *cookie) { (void)cookie; }
 void quic_turn(struct quic *quic) { (void)quic; }
-void quic_drain(struct quic *quic) { (void)quic; }
+void quic_drain(struct quic *quic, bool closes) { (void)quic, (void)closes; }

@@ -44,6 +44,6 @@ void quic_writable(struct quic_cookie *cookie);
 void quic_turn(struct quic *quic);
 
 /* Has each connection end after the requests that have come. closes: no new ones are accepted. */
-void quic_drain(struct quic *quic);
+void quic_drain(struct quic *quic, bool closes);
 
 #endif
