@@ -337,6 +337,7 @@ void quic_close(struct quic_connection *c, enum http3_error error) {
 }
 
 void quic_drain_connection(struct quic_connection *c) {
+	if (!c->draining) c->since_ms = io_now(c->quic->context->loop);
 	c->draining = true;
 	if (c->http3) http3_drain(c->http3);
 	quic_wants_write(c);

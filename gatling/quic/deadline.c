@@ -16,6 +16,7 @@ static void end(struct quic_connection *c, enum http3_error error, enum value co
 static int limit_s(const struct quic_connection *c, enum wait_for what) {
 	const struct conn_options *o = c->quic->context->options;
 	if (what == WAIT_UPSTREAM || what == WAIT_TUNNEL) return 0; /* upstreams have limits of their own */
+	if (what == WAIT_REQUEST && c->draining) return QUIC_LAST_S;
 	return what == WAIT_REQUEST ? o->keepalive_timeout_s : o->timeout_s;
 }
 

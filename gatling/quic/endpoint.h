@@ -16,6 +16,7 @@ enum {
 	QUIC_IDS = 4,                         /* connection IDs that a connection may have in use, of either side */
 	QUIC_HANDSHAKE_S = 10,                /* after which a handshake is given up */
 	QUIC_IDLE_S = 30,                     /* the server's max_idle_timeout (RFC 9000, section 10.1) */
+	QUIC_LAST_S = 2,                      /* for which a client may be silent about the end, and keep it back */
 	QUIC_WINDOW = 256 * 1024,             /* bytes that the client may send ahead on all streams */
 	QUIC_HALF_OPEN = 64,                  /* handshakes under way, from which on addresses are validated by a Retry */
 	QUIC_HALF_OPEN_MAX = 1024,            /* and with which Initial packets are dropped */
