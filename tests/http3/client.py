@@ -140,10 +140,16 @@ class Client:
         return self.end.error_code
 
     def sync(self):
-        """Waits until the server has received what was sent."""
-        self.next_ping += 1
-        self.quic.send_ping(self.next_ping)
-        self.until(lambda: self.next_ping in self.pings)
+        """Waits until the server has handled what was sent, or has ended the connection. Returns its error in that case."""
+        streams = self.quic._streams  # pylint: disable=protected-access
+        with contextlib.suppress(AssertionError):
+            self.until(lambda: all(stream.sender.buffer_is_empty or stream.is_blocked for stream in streams.values()))
+            self.next_ping += 1
+            self.quic.send_ping(self.next_ping)
+            self.until(lambda: self.next_ping in self.pings)
+            return None
+        assert self.end, "the server does not answer"
+        return self.end.error_code
 
     def _handle(self, event):
         match event:
