@@ -48,11 +48,11 @@ class Answer:
 
 
 class Client:
-    """A connection. link: what becomes of its datagrams. window: bytes that the server may send on each stream, and total on all.
-    settle: open a control stream with empty settings. ticket: of an earlier connection, to be resumed. early: send before the
+    """A connection. link: what becomes of its datagrams. window: bytes that the server may send on each stream, and total on all; hold:
+    no more of them until widen(). settle: open a control stream with empty settings. ticket: of an earlier connection, to be resumed. early: send before the
     handshake is complete."""
 
-    def __init__(self, server, link=None, *, window=1 << 24, total=1 << 26, settle=True, ticket=None, early=False, name="localhost", alpn=("h3",),
+    def __init__(self, server, link=None, *, window=1 << 24, total=1 << 26, hold=False, settle=True, ticket=None, early=False, name="localhost", alpn=("h3",),
                  source="127.0.0.1", wait=True, port=None, address="127.0.0.1", **options):  # fmt: skip
         self.address, self.link = (address, port or server.tls_port), link or Link()
         self.socket = self._open(source)
@@ -63,6 +63,10 @@ class Client:
         configuration = QuicConfiguration(alpn_protocols=list(alpn), server_name=name, verify_mode=ssl.CERT_NONE, max_stream_data=window, max_data=total,
                                           session_ticket=ticket, **options)  # fmt: skip
         self.quic = QuicConnection(configuration=configuration, session_ticket_handler=self.tickets.append)
+        # pylint: disable=protected-access
+        self.quic._local_max_stream_data_uni = 1 << 20
+        if hold:
+            self.quic._write_stream_limits = lambda **_: None
         self.quic.connect(self.address, time.monotonic())
         if settle:
             self.settle()
@@ -259,6 +263,7 @@ class Client:
     def widen(self, stream, window, total=1 << 26):
         """Lets the server send that many bytes on a stream, and on all."""
         # pylint: disable=protected-access
+        self.quic.__dict__.pop("_write_stream_limits", None)
         self.quic._streams[stream].max_stream_data_local = window
         self.quic._local_max_data.value = max(total, self.quic._local_max_data.value)
         self.flush()
