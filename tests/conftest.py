@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("alone") and "PYTEST_XDIST_WORKER" in os.environ:
             item._nodeid += ALONE  # pylint: disable=protected-access
-        if item.get_closest_marker("alone") or item.path.parent.name == "bench":  # time matters there, too
+        if item.get_closest_marker("alone") or item.path.parent.name in ("bench", "http3"):  # time matters there, too
             item.add_marker(pytest.mark.flaky(reruns=2))
         if "http3" in item.fixturenames:
             item.add_marker(pytest.mark.timeout(HTTP3_TIMEOUT_S, func_only=True))
