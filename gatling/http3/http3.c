@@ -35,7 +35,7 @@ struct http3 *http3_new(const struct http3_context *context, const struct http3_
 	return h;
 }
 
-static void close_stream(struct http3 *h, struct http3_stream *q) {
+void http3_close(struct http3 *h, struct http3_stream *q) {
 	if (q->stream) stream_close(q->stream);
 	http3_free_chunks(h, q);
 	h->received -= q->payload_room;
@@ -48,7 +48,7 @@ static void close_stream(struct http3 *h, struct http3_stream *q) {
 
 void http3_free(struct http3 *h) {
 	if (!h) return;
-	while (h->all) close_stream(h, h->all);
+	while (h->all) http3_close(h, h->all);
 	while (h->streams.first) stream_close(h->streams.first);
 	free(h->unopened);
 	free(h);
@@ -79,8 +79,6 @@ struct http3_stream *http3_open(struct http3 *h, int64_t id) {
 	if (q && request && id > h->highest && !h->draining) h->highest = id;
 	return q;
 }
-
-void http3_close(struct http3 *h, struct http3_stream *q) { close_stream(h, q); }
 
 bool http3_integer(struct slice *data, uint64_t *n) {
 	if (!data->length) return false;

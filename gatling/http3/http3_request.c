@@ -4,9 +4,7 @@
 #include "gatling/http3/session.h"
 
 enum http3_error http3_reset(struct http3 *h, struct http3_stream *q, enum http3_error error) {
-	if (q->stream) stream_close(q->stream);
-	http3_drop_unsent(h, q);
-	q->deaf = true;
+	http3_give_up(h, q);
 	h->transport->reset(h->streams.connection, q->id, error);
 	return http3_count(h, HTTP3_FLOOD_RESETS);
 }

@@ -49,15 +49,6 @@ void http3_free_chunks(struct http3 *h, struct http3_stream *q) {
 	while (q->first) free_first(h, q);
 }
 
-void http3_drop_unsent(struct http3 *h, struct http3_stream *q) {
-	q->ends = false;
-	for (struct http3_chunk *c = q->unsent; c; c = c->next) {
-		h->unacknowledged -= c->length - c->sent;
-		c->length = c->sent;
-	}
-	q->unsent = NULL;
-}
-
 bool http3_put(struct http3 *h, struct http3_stream *q, struct slice bytes) {
 	struct http3_chunk *c = new_chunk(bytes.length);
 	if (!c) return false;
@@ -78,12 +69,16 @@ char *http3_put_integer(char *at, uint64_t n) {
 	return at;
 }
 
+/* Writes the type of a frame, which is less than 64, and the length of its payload. Returns the end of both. */
+static char *put_header(char *at, uint64_t type, size_t length) {
+	*at++ = (char)type;
+	return http3_put_integer(at, length);
+}
+
 bool http3_put_frame(struct http3 *h, struct http3_stream *q, uint64_t type, struct slice payload) {
 	struct http3_chunk *c = new_chunk(1 + 4 + payload.length);
 	if (!c) return false;
-	char *at = c->bytes;
-	*at++ = (char)type;
-	at = http3_put_integer(at, payload.length);
+	char *at = put_header(c->bytes, type, payload.length);
 	memcpy(at, payload.at, payload.length);
 	add_chunk(h, q, c, (size_t)(at - c->bytes) + payload.length);
 	return true;
@@ -118,8 +113,7 @@ static void end_relay(struct http3 *h, struct stream *s) {
 
 /* Moves a header block from the batch to a chunk, as a HEADERS frame. Returns the end of it. */
 static char *move_block(struct http3 *h, struct stream *s, char *at) {
-	*at++ = HTTP3_FRAME_HEADERS;
-	at = http3_put_integer(at, PREFIX + s->block_length);
+	at = put_header(at, HTTP3_FRAME_HEADERS, PREFIX + s->block_length);
 	*at++ = 0;
 	*at++ = 0;
 	return at + iob_take(h->context->loop, -1, s->batch->iob, at, s->block_length);
@@ -131,9 +125,7 @@ static char *move_content(struct http3 *h, struct stream *s, char *at, size_t mo
 	if (s->holds_file && fd == -1) return NULL;
 	const ssize_t n = iob_take(h->context->loop, fd, s->batch->iob, at + DATA_HEADER, most);
 	if (n == -1) return NULL;
-	*at++ = HTTP3_FRAME_DATA;
-	(void)http3_put_integer(at, (uint64_t)n);
-	return at + DATA_HEADER - 1 + n;
+	return put_header(at, HTTP3_FRAME_DATA, (size_t)n) + n;
 }
 
 static size_t least(uint64_t a, size_t b) { return a < b ? (size_t)a : b; }
@@ -227,7 +219,12 @@ void http3_sent(struct http3 *h, const struct http3_piece *piece, size_t n) {
 
 void http3_give_up(struct http3 *h, struct http3_stream *q) {
 	if (q->stream) stream_close(q->stream);
-	http3_drop_unsent(h, q);
+	q->ends = false;
+	for (struct http3_chunk *c = q->unsent; c; c = c->next) { /* what was sent stays until it is acknowledged */
+		h->unacknowledged -= c->length - c->sent;
+		c->length = c->sent;
+	}
+	q->unsent = NULL;
 	q->deaf = true;
 }
 

@@ -111,8 +111,6 @@ char *http3_put_integer(char *at, uint64_t n);
 bool http3_put(struct http3 *h, struct http3_stream *q, struct slice bytes);
 bool http3_put_frame(struct http3 *h, struct http3_stream *q, uint64_t type, struct slice payload);
 
-/* Drops what is still to be sent; what was sent stays until it is acknowledged. */
-void http3_drop_unsent(struct http3 *h, struct http3_stream *q);
 void http3_free_chunks(struct http3 *h, struct http3_stream *q);
 
 /* Lets the client send as much as has been passed on. */
