@@ -37,13 +37,16 @@ static void check(struct quic_connection *c, int64_t now_ms) {
 	}
 }
 
+/* Returns whether it waits for a request. */
+static bool is_idle(const struct quic_connection *c) { return c->http3 && !http3_streams(c->http3)->open; }
+
 /* Returns the connection that is closed first for its memory: of those that wait for a request, the one that has done
  * so longest; otherwise the one that takes most. */
 static struct quic_connection *victim(const struct quic *e) {
 	struct quic_connection *found = NULL;
 	bool idle = false;
 	for (struct quic_connection *c = e->first; c; c = c->next) {
-		const bool waits = c->http3 && !http3_streams(c->http3)->open;
+		const bool waits = is_idle(c);
 		if (c->ended || waits < idle) continue;
 		if (!found || waits > idle || (waits ? c->since_ms < found->since_ms : c->memory > found->memory)) found = c;
 		idle = waits;
@@ -70,8 +73,7 @@ void quic_check(struct quic *e) {
 	const int64_t now_ms = io_now(e->context->loop);
 	struct quic_connection *c;
 	for (int i = 0; i < SHED_MOST && quic_is_full(e) && (c = victim(e)); i++) {
-		const bool idle = c->http3 && !http3_streams(c->http3)->open;
-		end(c, idle ? HTTP3_NO_ERROR : HTTP3_EXCESSIVE_LOAD, COUNT_CLOSED_MEMORY);
+		end(c, is_idle(c) ? HTTP3_NO_ERROR : HTTP3_EXCESSIVE_LOAD, COUNT_CLOSED_MEMORY);
 		quic_count_memory(c, 0); /* it is freed in this turn */
 	}
 	if (now_ms - e->checked_ms < QUIC_CHECK_MS) return;

@@ -1,6 +1,5 @@
 /* endpoint.c - see endpoint.h: the sockets of a worker, and the connection of each datagram. */
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <openssl/rand.h>
 #include <stdlib.h>
