@@ -5,6 +5,7 @@
 #include "io/alarm.h"
 #include "io/internal.h"
 #include "tests/unit/check.h"
+#include "tests/unit/dice.h"
 
 enum { ALARMS = 500, LONG_MS = 10000, US = 1000, MS = IO_NS_PER_MS };
 
@@ -124,12 +125,6 @@ static void one_set_for_the_past_comes_up_in_the_next_turn(void **state) {
 		set(0, -1);
 		assert_int_equal(due(), -1);
 	}
-}
-
-static uint32_t seed = 1;
-static uint32_t dice(uint32_t sides) {
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % sides;
 }
 
 static void any_mixture_keeps_the_promise(void **state) {

@@ -8,6 +8,7 @@
 
 #include "io/datagram.h"
 #include "tests/unit/check.h"
+#include "tests/unit/comes_up.h"
 
 enum { LONG_MS = 10000, SHORT_MS = 20, CLIENTS = 2 };
 
@@ -142,34 +143,20 @@ static int tear_down(void **state) {
 
 /* --- transfers --- */
 
-typedef int next_fn(io_loop *);
-
-/* Returns whether fd comes up within ms; other descriptors are ignored. */
-static bool comes_up(next_fn *next, int fd, int ms) {
-	bool found = false;
-	assert_int_equal(io_wait(loop, 0), 0);
-	const int64_t deadline = io_now(loop) + ms;
-	for (;;) {
-		for (int ready; (ready = next(loop)) != -1;) found |= ready == fd;
-		if (found || io_now(loop) >= deadline) return found;
-		assert_int_equal(io_wait(loop, (int)(deadline - io_now(loop))), 0);
-	}
-}
-
 static int receive(int fd) { return io_receive(loop, fd, received, &got); }
 
 static int await(int fd) {
 	int n;
-	do assert_true(comes_up(io_canread, fd, LONG_MS));
+	do assert_true(comes_up(loop, io_canread, fd, LONG_MS));
 	while ((n = receive(fd)) == -1 && errno == EAGAIN);
 	return n;
 }
 
 static void assert_silent(int fd) {
-	(void)comes_up(io_canread, fd, 0); /* readiness is a hint */
+	(void)comes_up(loop, io_canread, fd, 0); /* readiness is a hint */
 	assert_int_equal(receive(fd), -1);
 	assert_int_equal(errno, EAGAIN);
-	assert_false(comes_up(io_canread, fd, SHORT_MS));
+	assert_false(comes_up(loop, io_canread, fd, SHORT_MS));
 }
 
 static struct io_datagrams to_server(size_t length, size_t segment) {
@@ -359,7 +346,7 @@ static void a_socket_that_was_read_until_it_was_empty_comes_up_with_the_next_dat
 	assert_silent(server);
 	/* one came between the report and the call */
 	say(11);
-	assert_true(comes_up(io_canread, server, LONG_MS));
+	assert_true(comes_up(loop, io_canread, server, LONG_MS));
 	say(12);
 	assert_int_equal(receive(server), 2);
 	assert_int_equal(got[1].length, 12);
@@ -373,7 +360,7 @@ static void few_datagrams_prove_the_socket_empty(void **state) {
 	assert_silent(server);
 	say(10);
 	assert_int_equal(await(server), 1);
-	assert_false(comes_up(io_canread, server, SHORT_MS));
+	assert_false(comes_up(loop, io_canread, server, SHORT_MS));
 }
 
 static void more_datagrams_than_a_batch_are_left_for_the_next_call(void **state) {
@@ -399,7 +386,7 @@ static void what_does_not_fit_and_what_is_empty_is_left_out(void **state) {
 		else assert_int_equal(sendto(client, NULL, 0, 0, &address.any, io_address_length(&address)), 0);
 	}
 	system_calls.truncated = 1;
-	assert_true(comes_up(io_canread, server, LONG_MS));
+	assert_true(comes_up(loop, io_canread, server, LONG_MS));
 	assert_int_equal(receive(server), 3);
 	assert_int_equal(got[0].length, 101);
 	assert_int_equal(got[1].length, 103);
@@ -408,7 +395,7 @@ static void what_does_not_fit_and_what_is_empty_is_left_out(void **state) {
 	assert_memory_equal(got[2].bytes, content, 104);
 	/* if nothing else came */
 	say(100);
-	assert_true(comes_up(io_canread, server, LONG_MS));
+	assert_true(comes_up(loop, io_canread, server, LONG_MS));
 	system_calls.truncated = 1;
 	assert_int_equal(receive(server), 0);
 	say(7);
@@ -422,7 +409,7 @@ static void errors_of_earlier_datagrams_are_skipped(void **state) {
 	io_close(loop, server);
 	for (int round = 0; round < 3; round++) {
 		say(10); /* nobody hears it, and the client hears of that */
-		(void)comes_up(io_canread, client, LONG_MS);
+		(void)comes_up(loop, io_canread, client, LONG_MS);
 		if (round < 2) continue;
 		assert_int_equal(receive(client), -1);
 		assert_int_equal(errno, EAGAIN);
@@ -446,7 +433,7 @@ static void a_full_socket_is_not_ready_until_it_has_room(void **state) {
 	assert_int_equal(io_wantwrite(loop, client), 0);
 	assert_int_equal(io_canwrite(loop), -1);
 	system_calls.error = 0;
-	assert_true(comes_up(io_canwrite, client, LONG_MS)); /* it never was full */
+	assert_true(comes_up(loop, io_canwrite, client, LONG_MS)); /* it never was full */
 	send_whole(client, &d);
 	(void)assert_receives(server, &d);
 }
@@ -462,7 +449,7 @@ static void a_socket_that_has_become_full_takes_whole_datagrams(void **state) {
 	d.length = 3000;
 	(void)assert_receives(server, &d);
 	system_calls.error = 0;
-	assert_true(comes_up(io_canwrite, client, LONG_MS));
+	assert_true(comes_up(loop, io_canwrite, client, LONG_MS));
 }
 
 static void a_loss_in_this_machine_leaves_the_socket_ready(void **state) {

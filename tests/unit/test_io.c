@@ -14,6 +14,7 @@
 
 #include "io/io.h"
 #include "tests/unit/check.h"
+#include "tests/unit/comes_up.h"
 
 enum { LONG_MS = 10000, SHORT_MS = 20, PAIRS = 600 };
 
@@ -48,25 +49,11 @@ static int tear_down(void **state) {
 
 /* --- readiness --- */
 
-typedef int next_fn(io_loop *);
-
-/* Returns whether fd comes up within ms; other descriptors are ignored. */
-static bool comes_up(next_fn *next, int fd, int ms) {
-	bool found = false;
-	assert_int_equal(io_wait(loop, 0), 0);
-	int64_t deadline = io_now(loop) + ms;
-	for (;;) {
-		for (int got; (got = next(loop)) != -1;) found |= got == fd;
-		if (found || io_now(loop) >= deadline) return found;
-		assert_int_equal(io_wait(loop, (int)(deadline - io_now(loop))), 0);
-	}
-}
-
-static void assert_readable(int fd) { assert_true(comes_up(io_canread, fd, LONG_MS)); }
-static void assert_writable(int fd) { assert_true(comes_up(io_canwrite, fd, LONG_MS)); }
+static void assert_readable(int fd) { assert_true(comes_up(loop, io_canread, fd, LONG_MS)); }
+static void assert_writable(int fd) { assert_true(comes_up(loop, io_canwrite, fd, LONG_MS)); }
 static void assert_silent(int fd) {
-	assert_false(comes_up(io_canread, fd, SHORT_MS));
-	assert_false(comes_up(io_canwrite, fd, 0));
+	assert_false(comes_up(loop, io_canread, fd, SHORT_MS));
+	assert_false(comes_up(loop, io_canwrite, fd, 0));
 }
 
 static void say(int fd, const char *text) { assert_int_equal(write(fd, text, strlen(text)), strlen(text)); }
@@ -84,8 +71,8 @@ static void fill(int fd) {
 /* Wants to write to a full socket. Readiness is a hint, so it may come up once although nothing can be written. */
 static void wait_for_room(int fd) {
 	assert_int_equal(io_wantwrite(loop, fd), 0);
-	if (comes_up(io_canwrite, fd, 0)) fill(fd);
-	assert_false(comes_up(io_canwrite, fd, 0));
+	if (comes_up(loop, io_canwrite, fd, 0)) fill(fd);
+	assert_false(comes_up(loop, io_canwrite, fd, 0));
 }
 
 static void swallow(int fd) {
@@ -134,7 +121,7 @@ static void closing_a_descriptor_that_is_watched_closes_it(void **state) {
 static void a_fresh_descriptor_is_taken_for_ready_and_comes_up_when_wanted(void **state) {
 	(void)state;
 	assert_readable(mine);
-	assert_false(comes_up(io_canwrite, mine, 0));
+	assert_false(comes_up(loop, io_canwrite, mine, 0));
 	assert_int_equal(io_wantwrite(loop, mine), 0);
 	assert_writable(mine);
 }
@@ -155,7 +142,7 @@ static void what_comes_after_eagain_is_reported(void **state) {
 	(void)state;
 	for (int i = 0; i < 100; i++) {
 		drain(mine);
-		assert_false(comes_up(io_canread, mine, 0));
+		assert_false(comes_up(loop, io_canread, mine, 0));
 		say(peer, "x");
 		assert_readable(mine);
 	}
@@ -345,7 +332,7 @@ static void a_socket_that_a_file_has_filled_is_not_ready(void **state) {
 		assert_true(++times <= 2);
 		while (io_sendfile(loop, mine, NULL, 0, file, 0, sizeof buffer) > 0) {}
 		assert_int_equal(errno, EAGAIN);
-	} while (comes_up(io_canwrite, mine, 0));
+	} while (comes_up(loop, io_canwrite, mine, 0));
 	swallow(peer);
 	assert_writable(mine);
 	close(file);

@@ -12,6 +12,7 @@
 
 enum { MOST = 256 * 1024 }; /* bytes that one call sends at most */
 #include "tests/unit/check.h"
+#include "tests/unit/dice.h"
 
 enum { FILE_SIZE = 3000000, PARTS = 500, EXPECTED_MAX = 64 << 20 };
 
@@ -395,12 +396,6 @@ static void a_peer_that_is_gone_fails_the_batch(void **state) {
 	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_FAILED);
 	assert_int_equal(errno, EPIPE);
 	iob_free(b);
-}
-
-static uint32_t seed = 1;
-static uint32_t dice(uint32_t sides) {
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % sides;
 }
 
 static void any_mixture_comes_out_whole(void **state) {

@@ -9,6 +9,7 @@
 
 #include "io/io.h"
 #include "tests/unit/check.h"
+#include "tests/unit/dice.h"
 
 enum { PAIRS = 60, ROUNDS = 300, STEPS = 400, LIMIT_MS = 10000 };
 
@@ -25,12 +26,6 @@ static io_loop *loop;
 static int listening;
 static struct sockaddr_in address;
 static char buffer[1 << 18];
-
-static uint32_t seed = 1;
-static uint32_t dice(uint32_t sides) {
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % sides;
-}
 
 static size_t some_bytes(void) {
 	const size_t most[] = {1, 100, 70000, sizeof buffer};

@@ -1,6 +1,7 @@
 /* test_timer.c - a deadline comes up once, never early, and at most a tick late. The tests move the clock. */
 #include "io/internal.h"
 #include "tests/unit/check.h"
+#include "tests/unit/dice.h"
 
 enum { FDS = 200, START_MS = 123456789 };
 
@@ -124,12 +125,6 @@ static void waiting_is_limited_by_the_first_deadline(void **state) {
 	assert_int_equal(limit_ms(), 0);
 	take();
 	assert_int_equal(limit_ms(), -1);
-}
-
-static uint32_t seed = 1;
-static uint32_t dice(uint32_t sides) {
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % sides;
 }
 
 /* The loop sleeps as long as the wheel allows. Whatever is set, moved and cancelled, everything comes up within a tick.
