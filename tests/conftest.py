@@ -20,6 +20,7 @@ import pytest
 TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/faults", "tests/bench", "bench", "bench/versus", "bench/suite")]
 
+pytest.register_assert_rewrite("answers")  # it expects, as tests do: a failure shows both sides
 
 STARTED = time.monotonic()
 # Tests that must run alone have names that end with this: a scheduler of pytest-xdist only knows

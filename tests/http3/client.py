@@ -12,6 +12,7 @@ from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 
+import answers
 from frames import CONTROL, DATA, GOAWAY, HEADERS, SETTINGS, frame, number, read_number, request, section, settings
 from gatling import TIMEOUT
 
@@ -29,22 +30,12 @@ class Link:
         return [datagram]
 
 
-class Answer:
-    """What came on a stream. reset: the error that the server ended it with; stopped: that with which it asked for the end of the
-    request."""
+class Answer(answers.Answer):
+    """stopped: the error with which the server asked for the end of the request."""
 
     def __init__(self):
-        self.fields, self.body, self.trailers, self.interim = None, bytearray(), [], []
-        self.ended, self.reset, self.stopped, self.buffer, self.frames = False, None, None, b"", []
-
-    @property
-    def status(self):
-        return int(self["status"] if self["status"] else self[":status"])
-
-    def __getitem__(self, name):
-        values = [value for key, value in self.fields if key == name]
-        assert len(values) <= 1
-        return values[0] if values else None
+        super().__init__()
+        self.interim, self.stopped, self.buffer, self.frames = [], None, b"", []
 
 
 class Client:

@@ -9,6 +9,7 @@ import socket
 
 import pytest
 
+from answers import expect_every_kind
 from frames import ENABLE_CONNECT_PROTOCOL, HEADERS, MAX_FIELD_SECTION_SIZE, PRIORITY_UPDATE, frame, number, request, section
 from gatling import Connection, Root, eventually, trusting
 from page_cache import make_cold
@@ -49,20 +50,7 @@ def test_the_answer_is_that_of_http_1_over_tls(server, c, path, coding):
 
 
 def test_every_kind_of_answer(c):
-    etag = c.get("/small.bin")["etag"]
-    for fields, status, body in [
-        ([("if-none-match", etag)], 304, b""), ([("if-match", '"x"')], 412, None), ([("range", "bytes=1-3")], 206, SMALL[1:4]),
-        ([("range", "bytes=5000-")], 416, None), ([("if-none-match", etag), ("range", "bytes=1-3")], 304, b""), ([("range", "bytes=-4")], 206, SMALL[-4:]),
-    ]:  # fmt: skip
-        answer = c.get("/small.bin", *fields)
-        assert answer.status == status and (body is None or answer.body == body)
-    parts = c.get("/big.bin", ("range", "bytes=0-9,2000000-2000009"))
-    assert parts.status == 206 and BIG[:10] in parts.body and BIG[2_000_000:2_000_010] in parts.body
-    assert int(parts["content-length"]) == len(parts.body)
-    for method, status in [("HEAD", 200), ("OPTIONS", 204), ("POST", 405), ("BREW", 501)]:
-        answer = c.get("/small.bin", method=method)
-        assert answer.status == status and (method != "HEAD" or (not answer.body and answer["content-length"] == "1024"))
-    assert c.get("/dir")["location"] == "/dir/" and c.get("/%zz").status == 400 and c.get("/" + "a" * 9000).status == 414
+    expect_every_kind(c, SMALL, BIG)
 
 
 def test_what_the_owner_says_in_files(c):

@@ -6,6 +6,7 @@ import ctypes
 import socket
 import struct
 
+from answers import Answer
 from gatling import TIMEOUT, Connection
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -79,20 +80,6 @@ class Inflater:
 
     def __del__(self):
         self.library.nghttp2_hd_inflate_del(self.inflater)
-
-
-class Answer:
-    def __init__(self):
-        self.fields, self.body, self.trailers, self.ended, self.reset = None, bytearray(), [], False, None
-
-    @property
-    def status(self):
-        return int(self["status"] if self["status"] else self[":status"])
-
-    def __getitem__(self, name):
-        values = [value for key, value in self.fields if key == name]
-        assert len(values) <= 1
-        return values[0] if values else None
 
 
 class Http2(Connection):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from answers import expect_every_kind
 from conftest import BIG, SMALL
 from gatling import Root, Server, certificate, eventually
 from http2 import (
@@ -46,20 +47,7 @@ def test_the_fields_are_those_of_http_1(server, c, path):
 
 
 def test_every_kind_of_answer(c):
-    etag = c.get("/small.bin")["etag"]
-    for fields, status, body in [
-        ([("if-none-match", etag)], 304, b""), ([("if-match", '"x"')], 412, None), ([("range", "bytes=1-3")], 206, SMALL[1:4]),
-        ([("range", "bytes=5000-")], 416, None), ([("if-none-match", etag), ("range", "bytes=1-3")], 304, b""),
-    ]:  # fmt: skip
-        answer = c.get("/small.bin", *fields)
-        assert answer.status == status and (body is None or answer.body == body)
-    parts = c.get("/big.bin", ("range", "bytes=0-9,2000000-2000009"))
-    assert parts.status == 206 and BIG[:10] in parts.body and BIG[2_000_000:2_000_010] in parts.body
-    assert int(parts["content-length"]) == len(parts.body)
-    for method, status in [("HEAD", 200), ("OPTIONS", 204), ("POST", 405), ("BREW", 501)]:
-        answer = c.get("/small.bin", method=method)
-        assert answer.status == status and (method != "HEAD" or (not answer.body and answer["content-length"] == "1024"))
-    assert c.get("/dir")["location"] == "/dir/" and c.get("/%zz").status == 400 and c.get("/" + "a" * 9000).status == 414
+    expect_every_kind(c, SMALL, BIG)
 
 
 def test_a_long_location_takes_several_frames(build, root):
