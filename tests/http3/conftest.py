@@ -13,7 +13,7 @@ import pytest
 
 from gatling import Root, Server, certificate
 from root import REGISTRY, environment, inside, kept, make_root, unpack
-from served import FILES
+from prepared import FILES
 
 TOP = Path(__file__).resolve().parent.parent.parent
 BACKPORTS = "trixie-backports"

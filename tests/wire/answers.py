@@ -1,5 +1,7 @@
 """Answers of HTTP/2 and HTTP/3, and what tests over both expect of them."""
 
+from served import BIG, SMALL
+
 
 class Answer:
     """What came on a stream. reset: the error that the server ended it with."""
@@ -17,17 +19,17 @@ class Answer:
         return values[0] if values else None
 
 
-def expect_every_kind(c, small, big):
-    """small, big: what /small.bin, of 1024 bytes, and /big.bin contain."""
+def expect_every_kind(c):
+    """c: a client of a server with the files of served.py."""
     etag = c.get("/small.bin")["etag"]
     for fields, status, body in [
-        ([("if-none-match", etag)], 304, b""), ([("if-match", '"x"')], 412, None), ([("range", "bytes=1-3")], 206, small[1:4]),
-        ([("range", "bytes=5000-")], 416, None), ([("if-none-match", etag), ("range", "bytes=1-3")], 304, b""), ([("range", "bytes=-4")], 206, small[-4:]),
+        ([("if-none-match", etag)], 304, b""), ([("if-match", '"x"')], 412, None), ([("range", "bytes=1-3")], 206, SMALL[1:4]),
+        ([("range", "bytes=5000-")], 416, None), ([("if-none-match", etag), ("range", "bytes=1-3")], 304, b""), ([("range", "bytes=-4")], 206, SMALL[-4:]),
     ]:  # fmt: skip
         answer = c.get("/small.bin", *fields)
         assert answer.status == status and (body is None or answer.body == body)
     parts = c.get("/big.bin", ("range", "bytes=0-9,2000000-2000009"))
-    assert parts.status == 206 and big[:10] in parts.body and big[2_000_000:2_000_010] in parts.body
+    assert parts.status == 206 and BIG[:10] in parts.body and BIG[2_000_000:2_000_010] in parts.body
     assert int(parts["content-length"]) == len(parts.body)
     for method, status in [("HEAD", 200), ("OPTIONS", 204), ("POST", 405), ("BREW", 501)]:
         answer = c.get("/small.bin", method=method)

@@ -1,30 +1,20 @@
 """A server that the wire tests share; they do not change its files."""
 
-import collections
-import random
-import re
-import signal
 import subprocess
 
 import pytest
 
-from gatling import Root, Server, eventually
-
-SMALL = bytes(range(256)) * 4
-BIG = random.Random(1).randbytes(3_000_000)
+from gatling import Root, Server
+from served import FILES
+from system_calls import calls_of
 
 
 @pytest.fixture(scope="session")
 def files():
     root = Root(
-        {
-            "index.html": b"<h1>hello</h1>\n",
-            "small.bin": SMALL,
-            "big.bin": BIG,
-            "empty.txt": b"",
-            "dir/index.html": b"in dir",
+        FILES
+        | {
             "dir/a b&c.txt": b"odd",
-            "list/file.txt": b"x",
             ".hidden": b"hidden",
             ".git/config": b"hidden",
             ".well-known/security.txt": b"well known",
@@ -112,21 +102,3 @@ def traced(plain, files, tmp_path):
     with Server(plain, files, "-j", "1", "-n") as server:
         server.get("/small.bin")
         yield lambda function, *flags: calls_of(server, tmp_path / "calls", function, *flags)
-
-
-def calls_of(server, path, function, *flags):
-    """Counts the system calls of a server while a function runs. path: the file they are written
-    to."""
-    command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), *flags]
-    with subprocess.Popen(command) as strace:
-        try:
-            eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
-            function(server)
-        finally:
-            strace.send_signal(signal.SIGINT)
-    return collections.Counter(re.findall(r"^\d+ +(\w+)\(", path.read_text(), re.MULTILINE))
-
-
-def tracer(server, thread):
-    with open(f"/proc/{server.pid}/task/{thread}/status", encoding="ascii") as status:
-        return int(re.search(r"TracerPid:\s*(\d+)", status.read()).group(1))

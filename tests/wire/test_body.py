@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from conftest import SMALL
 from gatling import Connection, Server, eventually, listening
+from served import SMALL
 
 BODIES = {
     "length": ("Content-Length: 5", b"GET /"),

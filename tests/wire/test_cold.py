@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SMALL, tracer
 from gatling import Root, Server, descriptors_limited_to, eventually, runnable
 from http2 import DATA, END_STREAM, Http2
 from page_cache import in_memory, make_cold
+from served import SMALL
+from system_calls import tracer
 
 SIZE = 5_000_000
 CONTENT = random.Random(2).randbytes(SIZE)

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from conftest import BIG, SMALL
 from gatling import Server, descriptors_limited_to, eventually
+from served import BIG, SMALL
 
 GET = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"
 GET_BIG = b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n"

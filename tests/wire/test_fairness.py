@@ -5,8 +5,8 @@ import signal
 import threading
 from pathlib import Path
 
-from conftest import SMALL
 from gatling import TIMEOUT, Root, Server, eventually
+from served import SMALL
 from upstream import Upstream
 
 MANY, ROUNDS = 300, 8  # enough for a sample of the calls to know the address

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from conftest import BIG
 from gatling import Connection, Server, eventually, listening
 from http2 import Http2
+from served import BIG
 from test_proxy import LINE, addresses
 
 pytestmark = pytest.mark.clear

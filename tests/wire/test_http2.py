@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from answers import expect_every_kind
-from conftest import BIG, SMALL
 from gatling import Root, Server, certificate, eventually
 from http2 import (
     ACK, COMPRESSION_ERROR, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR,
     FRAME_SIZE_ERROR, GOAWAY, HEADERS, NO_ERROR, PING, PREFACE, PRIORITY, PRIORITY_UPDATE, PROTOCOL_ERROR,
     REFUSED_STREAM, RST_STREAM, SETTINGS, STREAM_CLOSED, WINDOW_UPDATE, Http2, block, frame, integer, request, settings,
 )  # fmt: skip
+from served import BIG, SMALL
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_the_fields_are_those_of_http_1(server, c, path):
 
 
 def test_every_kind_of_answer(c):
-    expect_every_kind(c, SMALL, BIG)
+    expect_every_kind(c)
 
 
 def test_a_long_location_takes_several_frames(build, root):

@@ -14,9 +14,9 @@ import time
 
 import pytest
 
-from conftest import BIG, SMALL
 from gatling import Connection, Root, Server, certificate, eventually, runnable, trusting, unprivileged
 from http2 import END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, WINDOW_UPDATE, Http2, frame, request, settings
+from served import BIG, SMALL
 
 RSA = ("rsa:2048",)
 FLAGS = ("-j", "1", "-n", "--tls-port", "0")

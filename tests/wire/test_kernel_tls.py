@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BIG, SMALL
 from guests import Missing, boot, kernel_file, make_initramfs, modules_of, programs_of, tables_of
 from origin import certificate
+from served import BIG, SMALL
 
 GUEST_S = 200  # what takes 20 s takes longer on a machine that does other things, too
 AHEAD_S = 3600  # by which the guest's clock is ahead, so that the certificate is valid

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from conftest import BIG, SMALL
 from gatling import Connection, Server, eventually, runnable
 from http2 import RST_STREAM, Http2, frame
+from served import BIG, SMALL
 
 OTHER = "127.0.0.2"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SMALL
 from gatling import Connection, Server, certificate, eventually
+from served import SMALL
 from test_restart import answers, first, take_over
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BIG, SMALL
 from gatling import Root, Server, eventually
 from http2 import Http2
+from served import BIG, SMALL
 
 pytestmark = pytest.mark.decided
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SMALL
 from gatling import TIMEOUT, Server, eventually
+from served import SMALL
 
 MEMORY_EACH = 256  # bytes of resident memory that an idle connection may cost
 MEMORY_IDLE = 2_500_000  # bytes of memory of its own that a server of two workers may take

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BIG, SMALL
 from gatling import Connection, Root, Server, certificate, descriptors_limited_to, eventually, trusting
 from http2 import (
     CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, GOAWAY, HEADERS, PING, PREFACE, PRIORITY_UPDATE,
     SETTINGS, WINDOW_UPDATE, Http2, block, frame, integer, request, settings,
 )  # fmt: skip
+from served import BIG, SMALL
 
 PARTS = (b"GET /small.bin HTTP/1.1\r\nHost: a\r\nX", b"\x16\x03\x01", b"")
 

@@ -10,9 +10,9 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from browser import Browser
-from conftest import BIG
 from gatling import TIMEOUT, Connection, Server, certificate, eventually, runnable, trusting
 from http2 import Http2
+from served import BIG
 from test_restart import activated, first, listener, take_over
 
 

@@ -3,8 +3,9 @@
 import signal
 import time
 
-from conftest import BIG, SMALL, calls_of
 from gatling import Server, eventually
+from served import BIG, SMALL
+from system_calls import calls_of
 
 WAIT = "epoll_wait"
 REQUEST = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from conftest import BIG, SMALL
 from gatling import Connection, Root, Server, certificate, eventually, trusting
 from http2 import Http2
+from served import BIG, SMALL
 from test_https import Tls, install, shown
 
 CLIENTS = 8

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import calls_of
 from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, eventually, trusting
+from system_calls import calls_of
 from test_guard import HASHES, basic
 from test_input import BAD
 from upstream import Upstream, echo

@@ -10,12 +10,12 @@ import zlib
 
 import pytest
 
-from conftest import calls_of
 from gatling import TIMEOUT, eventually
 from http2 import (
     DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, INTERNAL_ERROR, NO_ERROR, PADDED, PROTOCOL_ERROR, RST_STREAM,
     SETTINGS, WINDOW_UPDATE, Http2, block, frame,
 )  # fmt: skip
+from system_calls import calls_of
 from test_guard import HASHES, basic
 from test_upstream import passing, script
 from upstream import Upstream, echo

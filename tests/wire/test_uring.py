@@ -1,7 +1,7 @@
 """IO=uring where the kernel does not allow io_uring, as in many containers."""
 
-from conftest import SMALL
 from gatling import Server
+from served import SMALL
 
 
 def test_epoll_takes_its_place_and_the_line_at_the_start_says_so(uring, files):
