@@ -21,7 +21,6 @@
 
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
-#include "gatling/quic/quic.h"
 #include "gatling/status/address.h"
 
 enum { LISTEN_TEXT_MAX = 512 };
@@ -192,15 +191,9 @@ static int keep_port(const struct socket_address *a) {
 	return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && set(fd, SOL_SOCKET, SO_REUSEADDR, 0) == 0 ? fd : fail(fd);
 }
 
-/* Returns a worker's socket for datagrams at the same address, or -1: HTTPS goes on without HTTP/3. */
-static int open_datagrams(const struct options *o, const struct listening_socket *s) {
-	if (!s->secure || s->address.to.any.sa_family == AF_UNIX) return -1;
-	return quic_open_socket(&s->address.to.any, s->address.length, s->address.dual_stack, (unsigned)o->workers);
-}
-
 /* Gives a worker a duplicate of a socket, in a listener. own: no other worker uses the socket. Returns 0, or -1 with
  * errno. */
-static int give(const struct options *o, struct worker *w, const struct listening_socket *s, bool own) {
+static int give(struct worker *w, const struct listening_socket *s, bool own) {
 	errno = ENOSPC;
 	if (w->acceptor.listeners == LISTENERS_MAX) return -1;
 	int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -210,8 +203,7 @@ static int give(const struct options *o, struct worker *w, const struct listenin
 																	  .again = fd,
 																	  .port = socket_port_number(&s->address),
 																	  .secure = s->secure,
-																	  .holder = own ? keep_port(&s->address) : -1,
-																	  .datagrams = open_datagrams(o, s)};
+																	  .holder = own ? keep_port(&s->address) : -1};
 	return 0;
 }
 
@@ -228,7 +220,7 @@ static int deal_out(const struct options *o, const struct sockets *sockets, stru
 		if (sockets->at[i].group != sockets->groups) continue;
 		own = have >= count && k < count && !sockets->activated;
 		for (unsigned n = 0; n < count; n++)
-			if ((n % have == k || k >= count) && give(o, &workers[n], &sockets->at[i], own) == -1) return -1;
+			if ((n % have == k || k >= count) && give(&workers[n], &sockets->at[i], own) == -1) return -1;
 		k++;
 	}
 	return 0;

@@ -3,6 +3,7 @@
 #define GATLING_LISTEN_H
 
 #include "gatling/options/options.h"
+#include "gatling/keeper/datagram_sockets.h"
 #include "gatling/keeper/sockets.h"
 #include "gatling/worker.h"
 
@@ -25,6 +26,14 @@ int listen_status(const struct options *options, struct sockets *sockets);
 /* Makes the sockets listen, and sets their options and flags. Call it when no other process needs them. Before that,
  * inherited sockets are unchanged, and those opened beside them do not listen. */
 void listen_start(const struct options *options, const struct sockets *sockets);
+
+/* Finds or opens sockets for datagrams at the addresses of HTTPS, and the channels of the workers; closes those at
+ * other addresses. HTTPS goes on without HTTP/3 if that is impossible. Returns 0, or -1 after printing an error. */
+int listen_datagrams(const struct options *options, const struct sockets *sockets, struct datagram_sockets *datagrams);
+
+/* Has the system give each worker the datagrams of its connections. If that fails, workers hand them over to each
+ * other. Call it when no other process receives. */
+void listen_route(const struct options *options, const struct datagram_sockets *datagrams);
 
 /* Returns the addresses as text ("http://127.0.0.1:8000/ unix:/run/gatling"), to be freed with free(), or NULL without
  * memory. */

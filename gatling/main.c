@@ -78,6 +78,7 @@ struct process {
 	struct acme *acme; /* NULL: none */
 	struct workers *workers;
 	struct sockets sockets;
+	struct datagram_sockets datagrams;
 	struct service service;
 	struct keeper_link link;
 	struct take_over take_over;
@@ -241,10 +242,12 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	const char *unknown = o->user ? account_find(o->user, &id) : NULL;
 	if (unknown) return notice_cannot("become user", o->user, unknown);
 	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_broker(o, p) == -1) return -1;
-	if (take_over_begin(&p->take_over, o->take_over, &p->sockets) == -1) return -1;
+	if (take_over_begin(&p->take_over, o->take_over, &p->sockets, &p->datagrams) == -1) return -1;
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
 		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
-	if (listen_open(o, p->files, &p->sockets, workers_array(p->workers)) == -1) return -1;
+	if (listen_open(o, p->files, &p->sockets, workers_array(p->workers)) == -1 ||
+		listen_datagrams(o, &p->sockets, &p->datagrams) == -1)
+		return -1;
 	if (p->sandbox.on && p->sandbox.connects &&
 		listen_reserve(workers_array(p->workers), (unsigned)o->workers, &p->sandbox.listens_from,
 					   &p->sandbox.listens_count) == -1)
@@ -291,7 +294,9 @@ static int start(const struct options *o, struct process *p, const char *directo
 	if (workers_start(p->workers, root, p->log, p->files, kernel_tls) == -1) return -1;
 	if (take_over_finish(&p->take_over) == -1) return -1;
 	listen_start(o, &p->sockets);
-	(void)take_over_offer(&p->take_over, &p->sockets, o->root); /* if it fails, the next process cannot take over */
+	listen_route(o, &p->datagrams);
+	(void)take_over_offer(&p->take_over, &p->sockets, &p->datagrams,
+						  o->root); /* if it fails, the next process cannot take over */
 	notice_serving();
 	confine_and_announce(o, p, directory, root);
 	notice_echo(false);
@@ -302,8 +307,10 @@ static int start(const struct options *o, struct process *p, const char *directo
 int main(int argc, char **argv) {
 	struct options options;
 	char directory[PATH_MAX];
-	static struct process p = {
-		.log_file = LOG_FILE_STDOUT, .error_log.file = LOG_FILE_STDOUT, .take_over = TAKE_OVER_NONE};
+	static struct process p = {.log_file = LOG_FILE_STDOUT,
+							   .error_log.file = LOG_FILE_STDOUT,
+							   .take_over = TAKE_OVER_NONE,
+							   .datagrams = DATAGRAM_SOCKETS_NONE};
 	sigset_t signals;
 
 	notice_open();
@@ -322,7 +329,8 @@ int main(int argc, char **argv) {
 								 .passes = options.site.upstreams.count > 0,
 								 .beneath = options.site.symlinks_inside};
 	const bool terminal = isatty(STDERR_FILENO);
-	if (service_open(&p.service, &p.sockets) == -1 || consider_activation(&options, &p.sockets) == -1) return 1;
+	if (service_open(&p.service, &p.sockets, &p.datagrams.udp) == -1 || consider_activation(&options, &p.sockets) == -1)
+		return 1;
 	const struct keeper_options keeper = {
 		.root = options.root, .terminal = terminal, .sandbox = options.sandbox, .runs_programs = options.acme.on};
 	/* the keeper stays in it: what follows runs in its children, a server each */
@@ -343,6 +351,7 @@ int main(int argc, char **argv) {
 	for (int i = 0; i < options.workers && p.workers; i++) {
 		workers_array(p.workers)[i].shown = p.status;
 		workers_array(p.workers)[i].connector = p.connector;
+		workers_array(p.workers)[i].datagrams = &p.datagrams;
 		workers_array(p.workers)[i].directory = directory;
 		workers_array(p.workers)[i].challenges = p.acme ? acme_challenges(p.acme) : NULL;
 	}
@@ -376,5 +385,6 @@ int main(int argc, char **argv) {
 	broker_free(p.broker);
 	broker_free(p.connector);
 	take_over_close(&p.take_over, &p.sockets);
+	datagram_sockets_close(&p.datagrams);
 	return failed;
 }

@@ -137,6 +137,7 @@ static void give_way(const struct supervisor *s, struct state *state) {
 		notice_line(LEVEL_NOTICE, "%s is another directory now: finishing the connections", s->take_over->directory);
 	else notice_line(LEVEL_NOTICE, "a new process has taken over: finishing the connections");
 	if (state->stage == STAGE_SERVE) state->until_ms = followed ? clock_ms() + SUPERVISE_IDLE_MS : 0;
+	workers_tell(s->workers, CONTROL_HANDED_OVER);
 	enter(s, state, state->stage == STAGE_ANNOUNCE ? STAGE_LIMIT : STAGE_DRAIN);
 }
 

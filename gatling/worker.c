@@ -65,19 +65,21 @@ static void use_certificates(struct worker *w) {
 }
 
 static int start(struct worker *w) {
-	int keep[4 * LISTENERS_MAX + 3];
 	unsigned kept = 0, cached, open;
+	int *keep = malloc((3 * LISTENERS_MAX + 3 + datagram_sockets_most(w->datagrams)) * sizeof *keep);
+	if (!keep) return -1;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
 		keep[kept++] = w->acceptor.listener[i].fd;
 		if (w->acceptor.listener[i].again != w->acceptor.listener[i].fd) keep[kept++] = w->acceptor.listener[i].again;
 		if (w->acceptor.listener[i].holder != -1) keep[kept++] = w->acceptor.listener[i].holder;
-		if (w->acceptor.listener[i].datagrams != -1) keep[kept++] = w->acceptor.listener[i].datagrams;
 	}
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
 	if (broker_channel(w->connector) != -1) keep[kept++] = broker_channel(w->connector);
+	kept += datagram_sockets_used(w->datagrams, w->number, (unsigned)w->options->workers, &keep[kept]);
 
 	w->private_descriptors = io_private_descriptors(keep, kept);
+	free(keep);
 	if (count_limits(w, &cached, &open) == -1) return -1;
 
 	counters = &w->counters;
@@ -103,7 +105,7 @@ static int start(struct worker *w) {
 	if (w->certificates) {
 		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
 		if (!w->context.tls) return -1;
-		w->quic = quic_new(&w->context, w->number, (unsigned)w->options->workers);
+		w->quic = quic_new(&w->context, w->datagrams, w->number, (unsigned)w->options->workers);
 		use_certificates(w);
 	}
 	const struct upstreams_options upstreams = {.loop = w->context.loop,
@@ -123,12 +125,7 @@ static int start(struct worker *w) {
 	}
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (io_fd(w->context.loop, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
-	for (unsigned i = 0; w->quic && i < w->acceptor.listeners; i++) {
-		const struct listener *l = &w->acceptor.listener[i];
-		if (l->datagrams == -1) continue;
-		if (!quic_listen(w->quic, l->datagrams, l->port)) return -1;
-		w->quic_port = l->port;
-	}
+	if (w->quic) w->quic_port = quic_port(w->quic);
 	if (io_fd(w->context.loop, w->control.fd, &w->control) == -1) return -1;
 	(void)io_eagain_read(w->context.loop, w->control.fd); /* so that io_wantread() fails now if it cannot be watched */
 	return io_wantread(w->context.loop, w->control.fd);
@@ -137,6 +134,7 @@ static int start(struct worker *w) {
 /* Begins to accept, and reads the files of the first site. */
 static void serve(struct worker *w) {
 	accept_resume(&w->acceptor);
+	if (w->quic) quic_serve(w->quic);
 	(void)sites_find(w->context.site.sites, SLICE(""), 0, io_now(w->context.loop), NULL, NULL);
 }
 
@@ -207,6 +205,9 @@ static void handle_control(struct worker *w) {
 		case CONTROL_ANNOUNCE:
 			w->context.site.leaving = true;
 			drain(w, DRAIN_ANSWERED, false);
+			break;
+		case CONTROL_HANDED_OVER:
+			if (w->quic) quic_hand_over(w->quic);
 			break;
 		case CONTROL_DRAIN: drain(w, DRAIN_ANSWERED, true); break;
 		case CONTROL_IDLE: drain(w, DRAIN_IDLE, true); break;

@@ -39,6 +39,7 @@ enum control_message {
 	CONTROL_DRAIN = 'd',        /* to it: the same, but stop accepting, and end when no connection is left */
 	CONTROL_LIMIT = 'l',        /* to it: the same, but also close idle connections, and end after the timeout */
 	CONTROL_IDLE = 'i',         /* to it: the same as CONTROL_DRAIN, but also close idle connections */
+	CONTROL_HANDED_OVER = 'h',  /* to it: a successor receives the datagrams from now on */
 	CONTROL_CLOSE = 'x',        /* to it: answer everything with 503, since the directory is missing */
 	CONTROL_OPEN = 'o',         /* to it: serve again */
 	CONTROL_CERTIFICATES = 'c', /* to it: the certificates have changed */
@@ -56,6 +57,7 @@ struct worker {
 	struct certificate_files *certificates; /* NULL: no TLS */
 	const struct challenges *challenges;    /* NULL: none */
 	struct broker *connector;
+	const struct datagram_sockets *datagrams;
 	const char *directory; /* the path of root, outside of any chroot(2) */
 	bool kernel_tls;
 	bool shown;      /* there is a status page */

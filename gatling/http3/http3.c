@@ -14,7 +14,9 @@ enum { SETTING_MAX_FIELD_SECTION_SIZE = 6, SETTING_ENABLE_CONNECT_PROTOCOL = 8 }
 /* Bytes of the payload of a frame that is read as a whole, apart from HEADERS. */
 enum { PAYLOAD_MAX = 4096 };
 
-enum { REQUEST_ID_STEP = 4 }; /* of the streams that the client opens in both directions (RFC 9000, section 2.1) */
+/* Of the streams that the client opens in both directions (RFC 9000, section 2.1). */
+enum { REQUEST_ID_STEP = 4 };
+#define REQUEST_ID_LAST ((UINT64_C(1) << 62) - REQUEST_ID_STEP)
 
 struct http3 *http3_new(const struct http3_context *context, const struct http3_transport *transport, void *connection,
 						const struct peer *peer, unsigned port) {
@@ -349,15 +351,26 @@ enum http3_error http3_cancelled(struct http3 *h, struct http3_stream *q) {
 
 /* --- the end --- */
 
-void http3_drain(struct http3 *h) {
+/* Sends a GOAWAY: requests from this ID on will not be answered. */
+static void put_goaway(struct http3 *h, uint64_t id) {
 	char payload[8];
-	uint64_t id = h->highest < 0 ? 0 : (uint64_t)h->highest + REQUEST_ID_STEP;
-	if (h->draining) return;
-	h->draining = true;
 	for (int i = 7; i >= 0; i--, id >>= 8) payload[i] = (char)id;
 	payload[0] |= (char)0xc0; /* an integer of 8 bytes */
 	if (h->own && !http3_put_frame(h, h->own, HTTP3_FRAME_GOAWAY, (struct slice){.at = payload, .length = 8}))
 		h->streams.failed = true;
+}
+
+void http3_announce_end(struct http3 *h) {
+	if (h->announced || h->draining) return;
+	h->announced = true;
+	put_goaway(h, REQUEST_ID_LAST);
+}
+
+bool http3_drain(struct http3 *h) {
+	if (h->draining) return false;
+	h->draining = true;
+	put_goaway(h, h->highest < 0 ? 0 : (uint64_t)h->highest + REQUEST_ID_STEP);
+	return true;
 }
 
 bool http3_ended(const struct http3 *h) {

@@ -55,8 +55,12 @@ void http3_block(struct http3_stream *stream, bool blocked);
 
 /* --- the end --- */
 
-/* Sends a GOAWAY: requests that come after those that have come are not answered. */
-void http3_drain(struct http3 *http3);
+/* Asks the client to send no more requests, in a first GOAWAY; those that come are answered (RFC 9114, section 5.2). */
+void http3_announce_end(struct http3 *http3);
+
+/* Sends a last GOAWAY: requests that come after those that have come are not answered. Returns false if that was done
+ * before. */
+bool http3_drain(struct http3 *http3);
 
 /* Returns whether that has been sent, no request is under way, and all has been acknowledged. */
 bool http3_ended(const struct http3 *http3);

@@ -70,7 +70,7 @@ struct http3 {
 	int64_t highest;                      /* ID of a request; -1: none */
 	bool has[HTTP3_OWN];                  /* streams of these kinds have been opened */
 	bool settled;                         /* the client's SETTINGS have come */
-	bool draining;
+	bool announced, draining;             /* the first GOAWAY was sent, and the last one */
 	/* counts of the current second */
 	int64_t second;
 	unsigned count[HTTP3_FLOODS];

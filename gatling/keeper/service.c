@@ -32,18 +32,24 @@ static struct slice next_name(const char **names) {
 }
 
 /* Adds the sockets that the service manager has passed, count of them. Returns 0, or -1 after printing an error. */
-static int take_sockets(struct sockets *s, unsigned long count, const char *names) {
+static int take_sockets(struct sockets *s, struct sockets *udp, unsigned long count, const char *names) {
 	for (unsigned long i = 0; i < count; i++) {
 		int fd = SOCKETS_FIRST + (int)i;
 		struct slice name = next_name(&names);
 		bool secure = slice_equal(name, SLICE("https")), status = slice_equal(name, SLICE("status"));
 		char text[64];
 		snprintf(text, sizeof text, "descriptor %d of LISTEN_FDS", fd);
+		const bool datagrams = socket_takes_datagrams(fd);
 		errno = EINVAL;
-		if (!socket_listens(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ||
-			(!status && sockets_add(s, fd, secure, 0) == -1))
+		if (!(datagrams || socket_listens(fd)) || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ||
+			(!status && sockets_add(datagrams ? udp : s, fd, secure || datagrams, 0) == -1))
 			return notice_cannot("use", text,
-								 errno == EINVAL ? "it is not a listening stream socket" : strerror(errno));
+								 errno == EINVAL ? "it is neither a listening stream socket nor one of UDP"
+												 : strerror(errno));
+		if (datagrams) {
+			udp->activated = true;
+			continue;
+		}
 		if (status) {
 			s->status = fd;
 			continue;
@@ -75,13 +81,13 @@ static int connect_to(const char *path) {
 	return -1;
 }
 
-int service_open(struct service *service, struct sockets *sockets) {
+int service_open(struct service *service, struct sockets *sockets, struct sockets *udp) {
 	unsigned long pid = number_in("LISTEN_PID"), count = number_in("LISTEN_FDS");
 	unsigned long watched = number_in("WATCHDOG_PID"), watchdog_us = number_in("WATCHDOG_USEC");
 	unsigned long self = (unsigned long)getpid();
 	const char *names = getenv("LISTEN_FDNAMES"), *path = getenv("NOTIFY_SOCKET");
 	*service = (struct service){.channel = -1};
-	if (pid == self && take_sockets(sockets, count < SOCKETS_MAX ? count : SOCKETS_MAX, names ? names : "") == -1)
+	if (pid == self && take_sockets(sockets, udp, count < SOCKETS_MAX ? count : SOCKETS_MAX, names ? names : "") == -1)
 		return -1;
 	if (path && *path && (service->channel = connect_to(path)) == -1)
 		notice(0, "cannot reach the service manager at %s (NOTIFY_SOCKET): %s", path, strerror(errno));

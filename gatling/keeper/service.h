@@ -16,10 +16,10 @@ struct service {
 };
 
 /* Adds the sockets in the environment (LISTEN_FDS) to those of the process. One that is called "https" (LISTEN_FDNAMES)
- * or has port 443 speaks TLS; "status" is for the status page. Connects to the service manager (NOTIFY_SOCKET). Removes
- * these variables from the environment. Call it before any other file is opened, and before the root changes. Returns
- * 0, or -1 after printing an error. */
-int service_open(struct service *service, struct sockets *sockets);
+ * or has port 443 speaks TLS; "status" is for the status page. Those of UDP are for HTTP/3. Connects to the service
+ * manager (NOTIFY_SOCKET). Removes these variables from the environment. Call it before any other file is opened, and
+ * before the root changes. Returns 0, or -1 after printing an error. */
+int service_open(struct service *service, struct sockets *sockets, struct sockets *udp);
 
 /* Sends the service manager a message, see sd_notify(3). If its queue is full, as it may be when the machine starts, a
  * message that begins with "READY=1" waits for room for up to SERVICE_WAIT_MS, since the manager would wait for it for

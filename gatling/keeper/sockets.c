@@ -39,12 +39,19 @@ static int option(int fd, int level, int name) {
 
 bool socket_listens(int fd) { return option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1; }
 
-/* Fills in the address of a stream socket. Returns 0, or -1 with errno. */
-static int look_at(int fd, struct socket_address *a) {
+bool socket_takes_datagrams(int fd) {
+	struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
+	socklen_t length = sizeof a;
+	return option(fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM && getsockname(fd, (struct sockaddr *)&a, &length) == 0 &&
+		   (a.ss_family == AF_INET || a.ss_family == AF_INET6);
+}
+
+/* Fills in the address of a socket of that type. Returns 0, or -1 with errno. */
+static int look_at(int fd, int wanted, struct socket_address *a) {
 	*a = (struct socket_address){.length = sizeof a->to};
 	if (getsockname(fd, &a->to.any, &a->length) == -1) return -1;
 	int family = a->to.any.sa_family, type = option(fd, SOL_SOCKET, SO_TYPE);
-	if (type != SOCK_STREAM || (family != AF_INET && family != AF_INET6 && family != AF_UNIX)) {
+	if (type != wanted || (family != AF_INET && family != AF_INET6 && (family != AF_UNIX || type != SOCK_STREAM))) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -64,7 +71,7 @@ static bool describe(const struct socket_address *a, char text[sizeof a->to + 8]
 int sockets_add(struct sockets *s, int fd, bool secure, unsigned group) {
 	struct listening_socket one = {.fd = fd, .secure = secure, .group = group}, *more;
 	char text[sizeof one.address.to + 8];
-	if (look_at(fd, &one.address) == -1) goto fail;
+	if (look_at(fd, s->datagrams ? SOCK_DGRAM : SOCK_STREAM, &one.address) == -1) goto fail;
 	errno = EMFILE;
 	if (s->count == SOCKETS_MAX) goto fail;
 	more = realloc(s->at, (s->count + 1) * sizeof *s->at);

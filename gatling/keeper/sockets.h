@@ -23,9 +23,10 @@ struct socket_address {
 struct listening_socket {
 	int fd;
 	struct socket_address address;
-	char *text;     /* the address in the form of -i; NULL: all addresses */
-	bool secure;    /* speaks TLS */
-	unsigned group; /* the same for all sockets of an address; 0: this process does not serve it */
+	char *text;             /* the address in the form of -i; NULL: all addresses */
+	bool secure;            /* speaks TLS */
+	unsigned group;         /* the same for all sockets of an address; 0: this process does not serve it */
+	unsigned place, places; /* of one for datagrams: its number in the group, and how many there are */
 };
 
 struct sockets {
@@ -36,6 +37,7 @@ struct sockets {
 	/* How often to try again to bind an address that is in use, because the previous process is about to end. */
 	unsigned patience;
 	bool activated; /* a service manager has opened some, all of which are served (service.h) */
+	bool datagrams; /* they are of UDP (datagram_sockets.h), otherwise of TCP, or unix sockets */
 };
 
 enum { SOCKETS_MAX = 32768 };
@@ -53,8 +55,11 @@ bool socket_path(int fd, char *path);
 /* Returns whether a socket listens. */
 bool socket_listens(int fd);
 
-/* Adds a socket, and owns fd from then on; closes it on failure. Returns 0, or -1 with errno: EINVAL if it is not a
- * stream socket of TCP or a unix socket, EMFILE if there are SOCKETS_MAX, or ENOMEM. */
+/* Returns whether a socket is of UDP. */
+bool socket_takes_datagrams(int fd);
+
+/* Adds a socket, and owns fd from then on; closes it on failure. Returns 0, or -1 with errno: EINVAL if it is of
+ * another kind, EMFILE if there are SOCKETS_MAX, or ENOMEM. */
 int sockets_add(struct sockets *sockets, int fd, bool secure, unsigned group);
 
 /* Puts the sockets of an address that are in no group into this one, and sets whether they speak TLS. Port 0 fits any

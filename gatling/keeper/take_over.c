@@ -67,8 +67,18 @@ static int find_old(struct take_over *t) {
 	return fail(t, "the process there belongs to another user");
 }
 
+/* Receives what is said of a channel, and keeps it. Returns 0, or -1 after printing an error. */
+static int receive_channel(struct take_over *t, int fd, struct datagram_sockets *datagrams) {
+	struct datagram_note note;
+	if (!receive_all(t->channel, &note, sizeof note)) {
+		close(fd);
+		return fail(t, "a socket was not received");
+	}
+	return datagram_sockets_inherit(datagrams, fd, &note) == -1 ? fail(t, strerror(errno)) : 0;
+}
+
 /* Receives a socket, and keeps it according to its kind. Returns 0, or -1 after printing an error. */
-static int receive_socket(struct take_over *t, struct sockets *sockets) {
+static int receive_socket(struct take_over *t, struct sockets *sockets, struct datagram_sockets *datagrams) {
 	char kind;
 	int fd = (int)io_receivefd(t->channel);
 	if (fd < 0) return fail(t, "a socket was not received");
@@ -81,6 +91,8 @@ static int receive_socket(struct take_over *t, struct sockets *sockets) {
 	case KIND_STATUS: sockets->status = fd; return 0;
 	case KIND_PLAIN:
 	case KIND_SECURE: return sockets_add(sockets, fd, kind == KIND_SECURE, 0) == -1 ? fail(t, strerror(errno)) : 0;
+	case KIND_DATAGRAMS: return sockets_add(&datagrams->udp, fd, true, 0) == -1 ? fail(t, strerror(errno)) : 0;
+	case KIND_CHANNEL: return receive_channel(t, fd, datagrams);
 	default: close(fd); return fail(t, "a socket of an unknown kind was received");
 	}
 }
@@ -120,7 +132,8 @@ static int greet(struct take_over *t, struct sockets *sockets, uint32_t *count) 
 		return 0;
 	}
 	if (memcmp(name.name, TAKE_OVER_NAME, sizeof TAKE_OVER_NAME) != 0) return fail(t, NOT_GATLING);
-	if (name.version == TAKE_OVER_VERSION) return answer(t, &name, sockets, count);
+	if (name.version >= TAKE_OVER_VERSION_LEAST && name.version <= TAKE_OVER_VERSION)
+		return answer(t, &name, sockets, count);
 	snprintf(text, sizeof text, "it speaks version %u of the protocol, this one %d: stop it, then start this one",
 			 (unsigned)name.version, TAKE_OVER_VERSION);
 	return fail(t, text);
@@ -143,7 +156,8 @@ static int ask(struct take_over *t, uint32_t *count) {
 	return 0;
 }
 
-int take_over_begin(struct take_over *t, const char *path, struct sockets *sockets) {
+int take_over_begin(struct take_over *t, const char *path, struct sockets *sockets,
+					struct datagram_sockets *datagrams) {
 	uint32_t count = 0;
 	t->path = path;
 	t->owner = geteuid();
@@ -152,7 +166,7 @@ int take_over_begin(struct take_over *t, const char *path, struct sockets *socke
 	if (t->channel == -1) return 0;
 	if ((t->follows ? ask(t, &count) : greet(t, sockets, &count)) == -1) return -1;
 	for (uint32_t i = 0; i < count; i++)
-		if (receive_socket(t, sockets) == -1) return -1;
+		if (receive_socket(t, sockets, datagrams) == -1) return -1;
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "gatling/keeper/datagram_sockets.h"
 #include "gatling/keeper/link.h"
 #include "gatling/keeper/sockets.h"
 
@@ -41,6 +42,7 @@ struct take_over {
 	const struct keeper_link *link;
 	const char *directory; /* DIR, for lines about it */
 	struct sockets *sockets;
+	const struct datagram_sockets *datagrams;
 	pthread_mutex_t mutex; /* guards *sockets */
 	pthread_t main_thread;
 	atomic_bool happened;
@@ -56,9 +58,10 @@ struct take_over {
 /* Sets whom this process takes over from, if link names a predecessor. */
 void take_over_open(struct take_over *take_over, const struct keeper_link *link);
 
-/* Gets the sockets of the predecessor, or else of the process that serves PATH, and adds them to *sockets. path: NULL
- * is allowed. Returns 0, also if there is no such process, or -1 after printing an error. */
-int take_over_begin(struct take_over *take_over, const char *path, struct sockets *sockets);
+/* Gets the sockets of the predecessor, or else of the process that serves PATH, and adds them to *sockets and
+ * *datagrams. path: NULL is allowed. Returns 0, also if there is no such process, or -1 after printing an error. */
+int take_over_begin(struct take_over *take_over, const char *path, struct sockets *sockets,
+					struct datagram_sockets *datagrams);
 
 /* Returns whether there is an old process to take over from. */
 bool take_over_has_old(const struct take_over *take_over);
@@ -79,11 +82,13 @@ void take_over_give_up(struct take_over *take_over);
 
 /* Starts a thread that passes the sockets to a successor, and hears the keeper. When one has taken over,
  * take_over_happened() returns true. Then, and when another atomic member has changed, the calling thread gets a
- * SIGUSR2. directory: DIR. Returns 0, or -1 after printing an error. */
-int take_over_offer(struct take_over *take_over, struct sockets *sockets, const char *directory);
+ * SIGUSR2. datagrams: they do not change. directory: DIR. Returns 0, or -1 after printing an error. */
+int take_over_offer(struct take_over *take_over, struct sockets *sockets, const struct datagram_sockets *datagrams,
+					const char *directory);
 bool take_over_happened(const struct take_over *take_over);
 
-/* Closes the sockets of the process, so that no successor gets them. It also works without take_over_offer(). */
+/* Closes the listening sockets of the process, so that no successor gets any socket. It also works without
+ * take_over_offer(). */
 void take_over_close(struct take_over *take_over, struct sockets *sockets);
 
 #endif

@@ -106,13 +106,26 @@ static bool has_sockets(struct take_over *t) {
 	return has;
 }
 
+/* Sends the sockets for datagrams, and all channels. */
+static bool send_datagrams(const struct datagram_sockets *d, int fd) {
+	bool sent = true;
+	for (unsigned i = 0; sent && i < d->udp.count; i++) sent = send_socket(fd, d->udp.at[i].fd, KIND_DATAGRAMS);
+	for (unsigned i = 0; sent && i < d->channels; i++) {
+		const struct datagram_note note = datagram_sockets_note(d, &d->channel[i]);
+		sent = send_socket(fd, d->channel[i].outer, KIND_CHANNEL) && take_over_send(fd, &note, sizeof note);
+	}
+	return sent;
+}
+
 /* Sends the offer and the sockets. Returns false if there are none, since this process is about to end, or if that has
  * failed or takes too long. */
 static bool send_sockets(struct take_over *t, const struct channel *c) {
 	const int64_t until_ms = clock_ms() + TAKE_OVER_ANSWER_S * INT64_C(1000);
 	pthread_mutex_lock(&t->mutex);
 	const unsigned count = t->sockets->count;
-	struct take_over_offer offer = {.sockets = count + (t->listener != -1) + (t->sockets->status != 0)};
+	const struct datagram_sockets *d = t->datagrams;
+	struct take_over_offer offer = {.sockets = count + (t->listener != -1) + (t->sockets->status != 0) + d->udp.count +
+											   d->channels};
 	memcpy(offer.nonce, c->is.answer.nonce, sizeof offer.nonce);
 	bool sent = count && take_over_send(c->fd, &offer, sizeof offer);
 	if (sent && t->listener != -1) sent = send_socket(c->fd, t->listener, KIND_PATH);
@@ -120,6 +133,7 @@ static bool send_sockets(struct take_over *t, const struct channel *c) {
 		sent = send_socket(c->fd, t->sockets->at[i].fd, t->sockets->at[i].secure ? KIND_SECURE : KIND_PLAIN) &&
 			   clock_ms() < until_ms;
 	if (sent && t->sockets->status) sent = send_socket(c->fd, t->sockets->status, KIND_STATUS);
+	sent = sent && send_datagrams(d, c->fd);
 	pthread_mutex_unlock(&t->mutex);
 	return sent;
 }
@@ -325,9 +339,11 @@ static void *wait_for_successors(void *argument) {
 	return NULL;
 }
 
-int take_over_offer(struct take_over *t, struct sockets *sockets, const char *directory) {
+int take_over_offer(struct take_over *t, struct sockets *sockets, const struct datagram_sockets *datagrams,
+					const char *directory) {
 	pthread_t thread;
 	t->sockets = sockets;
+	t->datagrams = datagrams;
 	t->directory = directory;
 	t->main_thread = pthread_self();
 	pthread_mutex_init(&t->mutex, NULL);

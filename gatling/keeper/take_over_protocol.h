@@ -2,15 +2,17 @@
  *
  *   old  struct take_over_greeting, with a nonce
  *   new  struct take_over_answer, with the nonce of the old process and its own
- *   old  struct take_over_offer, with the nonce of the new process; then each socket with a byte for its kind
+ *   old  struct take_over_offer, with the nonce of the new process; then each socket with a byte for its kind, and
+ *        behind that of a channel a struct datagram_note
  *   new  TAKE_OVER_READY; or TAKE_OVER_FAILED and a text, up to the end of file
  *   old  TAKE_OVER_CONFIRMED or TAKE_OVER_LATE
  *
  * End of file means that the other process has ended. No bytes of another protocol can pass for an answer, since they
  * lack the nonce. Name and version stand in front in all later versions, so that either process can say why it refuses.
  *
- * In version 1 the old process sent the offer at once, and took any "r" for TAKE_OVER_READY. A new process still takes
- * over from one of version 1, but an old one hands nothing over to it. */
+ * In version 1 the old process sent the offer at once, and took any "r" for TAKE_OVER_READY; in version 2 there were no
+ * sockets for datagrams, and no channels. A new process still takes over from one of these versions, but an old one
+ * hands nothing over to it. */
 #ifndef GATLING_KEEPER_TAKE_OVER_PROTOCOL_H
 #define GATLING_KEEPER_TAKE_OVER_PROTOCOL_H
 
@@ -19,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { TAKE_OVER_VERSION = 2, TAKE_OVER_NONCE = 16 };
+enum { TAKE_OVER_VERSION = 3, TAKE_OVER_VERSION_LEAST = 2 /* with a greeting */, TAKE_OVER_NONCE = 16 };
 #define TAKE_OVER_NAME "gatling\n"
 #define TAKE_OVER_NAME_1 "gatling 1\n"
 
@@ -43,7 +45,14 @@ struct take_over_offer {
 	uint32_t sockets;                     /* 0: another process is just taking over */
 };
 
-enum take_over_kind { KIND_PLAIN = 'h', KIND_SECURE = 's', KIND_PATH = 'p', KIND_STATUS = 't' };
+enum take_over_kind {
+	KIND_PLAIN = 'h',
+	KIND_SECURE = 's',
+	KIND_PATH = 'p',
+	KIND_STATUS = 't',
+	KIND_DATAGRAMS = 'd',
+	KIND_CHANNEL = 'c'
+};
 
 /* What the new process sends in one byte: TAKE_OVER_ASKS in place of an answer, to a process of the same keeper, which
  * sends no greeting. */

@@ -51,7 +51,6 @@ struct listener {
 	int again; /* for listen(2): the same descriptor, or the one of listen_reserve() */
 	/* A socket that holds the port while this one does not listen; -1: others use it, so it is never shut. */
 	int holder;
-	int datagrams;         /* a UDP socket at the same address, of this worker alone, for QUIC; or -1 */
 	unsigned port;         /* 0 for a unix socket */
 	bool secure;           /* speaks TLS */
 	bool behind;           /* there was no time to read from all connections of the last batch */
@@ -70,7 +69,6 @@ static inline void listener_close(const struct listener *l) {
 	close(l->fd);
 	if (l->again != l->fd) close(l->again);
 	if (l->holder != -1) close(l->holder);
-	if (l->datagrams != -1) close(l->datagrams);
 }
 
 /* The listening sockets of a worker. The main thread sets listener, listeners and tcp_memory, the worker context and

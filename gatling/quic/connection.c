@@ -48,7 +48,7 @@ static int reader(void *connection) {
 	if (r->fd != -1) return r->fd;
 	const int fd = dup(c->socket->fd);
 	if (fd == -1) return -1;
-	*r = (struct quic_cookie){.kind = COOKIE_QUIC, .reads = true, .fd = fd, .quic = c->quic};
+	*r = (struct quic_cookie){.kind = COOKIE_QUIC, .is = QUIC_READER, .fd = fd, .quic = c->quic};
 	if (io_fd(loop, fd, r) == 0) return fd;
 	close(fd);
 	r->fd = -1;
@@ -80,9 +80,10 @@ static int new_id(ngtcp2_conn *conn, ngtcp2_cid *cid, ngtcp2_stateless_reset_tok
 				  void *connection) {
 	struct quic_connection *c = connection;
 	(void)conn, (void)length;
-	const bool made = quic_id_make(c->quic, cid) &&
-					  ngtcp2_crypto_generate_stateless_reset_token(token->data, quic_secret(), QUIC_SECRET, cid) == 0 &&
-					  quic_table_add(&c->quic->table, cid, c);
+	const bool made =
+		quic_id_make(c->quic, cid) &&
+		ngtcp2_crypto_generate_stateless_reset_token(token->data, quic_secret(c->quic), QUIC_SECRET, cid) == 0 &&
+		quic_table_add(&c->quic->table, cid, c);
 	return made ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
 }
 
@@ -111,7 +112,9 @@ static int begin_http3(ngtcp2_conn *conn, ngtcp2_encryption_level level, void *c
 	if (!c->http3) return NGTCP2_ERR_CALLBACK_FAILURE;
 	if (ngtcp2_conn_open_uni_stream(conn, &id, NULL) != 0) return fail(c, HTTP3_STREAM_CREATION_ERROR);
 	struct http3_stream *control = http3_begin(c->http3, id);
-	return control && ngtcp2_conn_set_stream_user_data(conn, id, control) == 0 ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
+	if (!control || ngtcp2_conn_set_stream_user_data(conn, id, control) != 0) return NGTCP2_ERR_CALLBACK_FAILURE;
+	if (c->quic->context->draining) quic_drain_connection(c);
+	return 0;
 }
 
 static int complete(ngtcp2_conn *conn, void *connection) {
@@ -230,7 +233,7 @@ static bool make_conn(struct quic_connection *c, const ngtcp2_pkt_hd *head, cons
 		p.retry_scid = head->dcid;
 		p.retry_scid_present = 1;
 	}
-	return ngtcp2_crypto_generate_stateless_reset_token(p.stateless_reset_token, quic_secret(), QUIC_SECRET, scid) ==
+	return ngtcp2_crypto_generate_stateless_reset_token(p.stateless_reset_token, quic_secret(e), QUIC_SECRET, scid) ==
 			   0 &&
 		   ngtcp2_conn_server_new(&c->conn, &head->scid, scid, path, head->version, &e->callbacks, &s, &p,
 								  &c->allocator, c) == 0;
@@ -270,8 +273,8 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 	c->ref = (ngtcp2_crypto_conn_ref){.get_conn = conn_of_ref, .user_data = c};
 	ngtcp2_ccerr_default(&c->error);
 	link_connection(e, c);
-	if (quic_secret() && quic_id_make(e, &scid) && make_conn(c, head, path, original, &scid) &&
-		quic_table_add(&e->table, &scid, c) && quic_table_add(&e->table, &head->dcid, c))
+	if (quic_id_make(e, &scid) && make_conn(c, head, path, original, &scid) && quic_table_add(&e->table, &scid, c) &&
+		quic_table_add(&e->table, &head->dcid, c))
 		return c;
 	quic_free_connection(c);
 	return NULL;
@@ -300,10 +303,10 @@ void quic_free_connection(struct quic_connection *c) {
 	free(c);
 }
 
-void quic_take(struct quic_connection *c, const ngtcp2_path *path, const uint8_t *packet, size_t length, uint8_t ecn) {
-	const ngtcp2_pkt_info info = {.ecn = ecn};
+void quic_take(struct quic_connection *c, const struct quic_datagram *d) {
+	const ngtcp2_pkt_info info = {.ecn = d->ecn};
 	if (c->ended) return;
-	const int error = ngtcp2_conn_read_pkt(c->conn, path, &info, packet, length, quic_now(c->quic));
+	const int error = ngtcp2_conn_read_pkt(c->conn, &d->path, &info, d->bytes, d->length, quic_now(c->quic));
 	if (error) quic_end(c, error);
 	else if (c->http3 && fail(c, http3_received(c->http3))) quic_end(c, NGTCP2_ERR_CALLBACK_FAILURE);
 	quic_wants_write(c);
@@ -339,11 +342,13 @@ void quic_close(struct quic_connection *c, enum http3_error error) {
 void quic_drain_connection(struct quic_connection *c) {
 	if (!c->draining) c->since_ms = io_now(c->quic->context->loop);
 	c->draining = true;
-	if (c->http3) http3_drain(c->http3);
+	if (c->http3 && c->quic->context->draining == DRAIN_IDLE) (void)http3_drain(c->http3);
+	else if (c->http3) http3_announce_end(c->http3);
 	quic_wants_write(c);
 }
 
 void quic_end_drained(struct quic_connection *c) {
-	if (!c->draining || (c->http3 && !http3_ended(c->http3))) return;
+	const bool half_open = !c->http3 && c->quic->context->draining < DRAIN_IDLE;
+	if (!c->draining || half_open || (c->http3 && !http3_ended(c->http3))) return;
 	quic_close(c, HTTP3_NO_ERROR);
 }

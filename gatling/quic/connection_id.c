@@ -1,6 +1,6 @@
 /* connection_id.c - see endpoint.h: connection IDs, and the table of them. */
+#include <openssl/evp.h>
 #include <openssl/rand.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "gatling/quic/endpoint.h"
@@ -94,22 +94,40 @@ void quic_table_remove_all(struct quic_table *t, struct quic_connection *c) {
 
 /* --- IDs --- */
 
-/* The first byte says which worker has the connection, so that the kernel can tell; see quic_open_socket(). */
+/* An ID is a byte that says which worker has the connection, so that the kernel can tell (see quic_route()), eight
+ * random bytes, and then, under a mask that these nine determine, the generation of the process and two zeros. Without
+ * the key nobody can tell whether two IDs are of one connection (RFC 9000, section 5.1). */
+enum { ID_RANDOM = 9, ID_CHECK = 2, MASK = 16 };
+_Static_assert(ID_RANDOM + 1 + ID_CHECK == QUIC_ID_LENGTH, "the bytes of an ID");
+_Static_assert(QUIC_ID_KEY == 16, "a key of AES-128");
+
+bool quic_id_open(struct quic *e) {
+	e->mask = EVP_CIPHER_CTX_new();
+	return e->mask && EVP_EncryptInit_ex(e->mask, EVP_aes_128_ecb(), NULL, quic_secret(e) + QUIC_SECRET, NULL) == 1;
+}
+
+static bool find_mask(const struct quic *e, const uint8_t *id, uint8_t mask[MASK]) {
+	uint8_t block[MASK] = {0};
+	int n;
+	memcpy(block, id, ID_RANDOM);
+	return EVP_EncryptUpdate(e->mask, mask, &n, block, sizeof block) == 1;
+}
+
 bool quic_id_make(const struct quic *e, ngtcp2_cid *cid) {
 	const unsigned part = 256 / e->workers;
+	uint8_t *const id = cid->data, mask[MASK];
 	cid->datalen = QUIC_ID_LENGTH;
-	if (RAND_bytes(cid->data, QUIC_ID_LENGTH) != 1) return false;
-	cid->data[0] = (uint8_t)(cid->data[0] % part * e->workers + e->worker);
+	if (RAND_bytes(id, ID_RANDOM) != 1) return false;
+	id[0] = (uint8_t)(id[0] % part * e->workers + e->worker);
+	if (!find_mask(e, id, mask)) return false;
+	memcpy(id + ID_RANDOM, mask, 1 + ID_CHECK);
+	id[ID_RANDOM] ^= e->shared->generation;
 	return true;
 }
 
-static uint8_t secret[QUIC_SECRET];
-static bool has_secret;
-
-static void make_secret(void) { has_secret = RAND_bytes(secret, sizeof secret) == 1; }
-
-const uint8_t *quic_secret(void) {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	(void)pthread_once(&once, make_secret);
-	return has_secret ? secret : NULL;
+bool quic_id_read(const struct quic *e, const uint8_t *id, size_t length, uint8_t *generation) {
+	uint8_t mask[MASK];
+	if (length != QUIC_ID_LENGTH || !find_mask(e, id, mask)) return false;
+	*generation = id[ID_RANDOM] ^ mask[0];
+	return memcmp(&id[ID_RANDOM + 1], &mask[1], ID_CHECK) == 0;
 }

@@ -30,6 +30,8 @@ static void check(struct quic_connection *c, int64_t now_ms) {
 	c->since_ms = now_ms;
 	if (wait.what == WAIT_JOB) {
 		if (streams_give_up_waiting(t, io_now_ns(c->quic->context->loop) - limit_ms * 1000000)) quic_wants_write(c);
+	} else if (wait.what == WAIT_REQUEST && c->draining && http3_drain(c->http3)) {
+		quic_wants_write(c);
 	} else if (wait.what == WAIT_REQUEST) {
 		end(c, HTTP3_NO_ERROR, COUNT_CLOSED_KEEPALIVE);
 	} else {

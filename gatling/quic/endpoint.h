@@ -1,6 +1,7 @@
-/* endpoint.h - the inside of quic/. endpoint.c has the sockets, and finds the connection of each datagram;
- * connection_id.c the IDs and secrets; connection.c the life of a connection, and what ngtcp2 asks of it; handshake.c
- * its TLS; write.c makes and sends its packets. */
+/* endpoint.h - the inside of quic/. endpoint.c has the sockets, and finds the connection of each datagram; channel.c
+ * passes on those of other workers and processes; stray.c answers those that nobody has, and lets new connections in;
+ * connection_id.c has the IDs and their table; connection.c the life of a connection, and what ngtcp2 asks of it;
+ * handshake.c its TLS; write.c makes and sends its packets. */
 #ifndef GATLING_QUIC_ENDPOINT_H
 #define GATLING_QUIC_ENDPOINT_H
 
@@ -11,12 +12,13 @@
 #include "gatling/quic/quic.h"
 
 enum {
-	QUIC_SOCKETS = 64,                    /* of a worker, one for each address */
-	QUIC_ID_LENGTH = 8,                   /* bytes of the server's connection IDs */
+	QUIC_ID_LENGTH = 12,                  /* bytes of the server's connection IDs */
+	QUIC_INITIAL_MIN = 1200,              /* bytes of a datagram with an Initial packet (RFC 9000, section 14.1) */
+	QUIC_HOPS = 4,                        /* channels that a datagram goes through at most */
 	QUIC_IDS = 4,                         /* connection IDs that a connection may have in use, of either side */
 	QUIC_HANDSHAKE_S = 10,                /* after which a handshake is given up */
 	QUIC_IDLE_S = 30,                     /* the server's max_idle_timeout (RFC 9000, section 10.1) */
-	QUIC_LAST_S = 2,                      /* for which a client may be silent about the end, and keep it back */
+	QUIC_LAST_S = 2,                      /* between the announcement of the end and the end, without requests */
 	QUIC_WINDOW = 256 * 1024,             /* bytes that the client may send ahead on all streams */
 	QUIC_HALF_OPEN = 64,                  /* handshakes under way, from which on addresses are validated by a Retry */
 	QUIC_HALF_OPEN_MAX = 1024,            /* and with which Initial packets are dropped */
@@ -40,6 +42,16 @@ struct quic_id {
 	ngtcp2_cid cid;
 };
 
+/* A datagram on its way to its connection. */
+struct quic_datagram {
+	struct quic_cookie *socket; /* on which it has come */
+	ngtcp2_path path;
+	const uint8_t *bytes;
+	size_t length;
+	uint8_t ecn, hops; /* hops: channels that it has gone through */
+	bool returned;     /* the process before this one does not know its connection */
+};
+
 /* IDs by their values. */
 struct quic_table {
 	struct quic_id **list;
@@ -54,8 +66,14 @@ struct quic {
 	unsigned worker, workers;
 	struct quic_table table;
 	struct io_received *received;
-	struct quic_cookie socket[QUIC_SOCKETS];
-	unsigned sockets;
+	const struct datagram_sockets *shared;
+	struct quic_cookie
+		*cookie; /* `sockets` sockets, then `channels` channels, the first of which is the worker's own */
+	unsigned sockets, channels;
+	EVP_CIPHER_CTX *mask;                               /* of connection IDs */
+	bool handed_over;                                   /* a successor receives */
+	int64_t begun_ns;                                   /* when it began to receive */
+	char *message;                                      /* room for one of a channel */
 	struct quic_connection *first;                      /* all */
 	struct quic_connection *first_unsent, *last_unsent; /* those that may have something to send, in their order */
 	unsigned connections, half_open;
@@ -115,16 +133,53 @@ bool quic_table_add(struct quic_table *table, const ngtcp2_cid *cid, struct quic
 void quic_table_remove(struct quic_table *table, const ngtcp2_cid *cid, struct quic_connection *connection);
 void quic_table_remove_all(struct quic_table *table, struct quic_connection *connection);
 
-/* Makes an ID of this worker. Returns false without random bytes. */
+/* Of the secret that workers and processes share, QUIC_SECRET bytes are for tokens and stateless resets, and then
+ * QUIC_ID_KEY bytes for connection IDs. */
+enum { QUIC_SECRET = 32, QUIC_ID_KEY = DATAGRAM_SECRET - QUIC_SECRET };
+static inline const uint8_t *quic_secret(const struct quic *e) { return e->shared->secret; }
+
+/* Prepares for IDs. Returns false without memory. */
+bool quic_id_open(struct quic *e);
+
+/* Makes an ID of this worker and process. Returns false without random bytes. */
 bool quic_id_make(const struct quic *e, ngtcp2_cid *cid);
 
-/* Returns the worker that an ID is of. */
-static inline unsigned quic_id_worker(const struct quic *e, const uint8_t *id) { return id[0] % e->workers; }
+/* Reads the generation of the process that has made an ID. Returns false if none of these processes has made it. */
+bool quic_id_read(const struct quic *e, const uint8_t *id, size_t length, uint8_t *generation);
 
-/* The secret of tokens and stateless resets, the same in all workers: QUIC_SECRET bytes. NULL: there are no random
- * bytes. */
-enum { QUIC_SECRET = 32 };
-const uint8_t *quic_secret(void);
+/* Returns which of `workers` workers an ID is of, that of a process or one that a client has chosen. */
+static inline unsigned quic_id_worker(const uint8_t *id, size_t length, unsigned workers) {
+	return length ? id[0] % workers : 0;
+}
+
+/* --- endpoint.c --- */
+
+/* Finds the connection of a datagram, or whose it is. */
+void quic_take_datagram(struct quic *e, const struct quic_datagram *datagram);
+
+/* --- channel.c --- */
+
+/* Prepares the channels of this worker. cookie: for the worker's own, and then for those of the processes before.
+ * Returns how many there are, or -1 if they cannot be watched, or without memory. */
+int quic_channels_open(struct quic *e, struct quic_cookie *cookie);
+void quic_channels_watch(struct quic *e, bool watch);
+
+/* Receives from a channel. */
+void quic_channel_readable(struct quic_cookie *channel);
+
+/* Passes on a datagram that is not of this worker and process. Returns whether it was not; then it may be lost. id: to
+ * which it was sent; initial: it may begin a connection. */
+bool quic_pass_on(struct quic *e, const struct quic_datagram *datagram, const ngtcp2_version_cid *id, bool initial);
+
+/* --- stray.c --- */
+
+void quic_negotiate_version(struct quic *e, const struct quic_datagram *datagram, const ngtcp2_version_cid *id);
+
+/* Tells the client of a connection that is lost here (RFC 9000, section 10.3). */
+void quic_reset(struct quic *e, const struct quic_datagram *datagram, const ngtcp2_version_cid *id);
+
+/* Returns the connection that an Initial packet begins, or NULL. */
+struct quic_connection *quic_begin(struct quic *e, const struct quic_datagram *datagram);
 
 /* --- connection.c --- */
 
@@ -134,14 +189,15 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 									const ngtcp2_path *path, const ngtcp2_cid *original);
 
 /* Handles a datagram of the connection. */
-void quic_take(struct quic_connection *c, const ngtcp2_path *path, const uint8_t *packet, size_t length, uint8_t ecn);
+void quic_take(struct quic_connection *c, const struct quic_datagram *datagram);
 
 /* Ends the connection with the error of ngtcp2, if there is one to be sent. It is freed at the end of the turn. */
 void quic_end(struct quic_connection *c, int error);
 
 void quic_free_connection(struct quic_connection *c);
 
-/* Has the connection end when the requests that have come are answered; and ends it if they are. */
+/* Has the connection end when the requests that have come are answered; and ends it if they are. A handshake goes on,
+ * unless idle connections are to end. */
 void quic_drain_connection(struct quic_connection *c);
 void quic_end_drained(struct quic_connection *c);
 

@@ -7,31 +7,49 @@
 #include "gatling/http3/http3.h"
 #include "io/alarm.h"
 #include "io/datagram.h"
+#include "gatling/keeper/datagram_sockets.h"
 
 struct quic;
 
-/* A descriptor of the loop that belongs to QUIC: a socket for datagrams, or one on which a connection waits for a
- * file. */
+/* A descriptor of the loop that belongs to QUIC. */
 struct quic_cookie {
 	uint8_t kind; /* COOKIE_QUIC */
-	bool reads;   /* a connection waits on it */
+	enum quic_descriptor { QUIC_SOCKET, QUIC_CHANNEL, QUIC_READER } is;
 	int fd;
-	unsigned port;
 	struct quic *quic;
+	unsigned port;                          /* of a socket, */
+	bool receives;                          /* and whether this worker does so on it */
+	const struct datagram_channel *channel; /* of one */
+	bool gone;                              /* the process at the other end of the channel */
 	struct io_datagrams held; /* of a socket: what it did not take; its bytes are NULL if there are none */
 };
 
-/* Returns the QUIC side of a worker without sockets; or NULL without memory, or if this build has no HTTP/3. Connection
- * IDs say which of the workers has the connection. */
-struct quic *quic_new(struct conn_context *context, unsigned worker, unsigned workers);
+/* Returns the QUIC side of a worker; or NULL without memory, if it has no sockets, if they cannot be watched, or if
+ * this build has no HTTP/3. Connection IDs say which of the workers has the connection, and which process. The sockets
+ * must outlive it. */
+struct quic *quic_new(struct conn_context *context, const struct datagram_sockets *sockets, unsigned worker,
+					  unsigned workers);
 void quic_free(struct quic *quic); /* closes all connections; NULL is allowed */
 
-/* Opens a socket of an address for datagrams, which other workers share: each gets those of its connections. Returns
- * it, or -1 with errno; ENOSYS: this build has no HTTP/3. */
-int quic_open_socket(const struct sockaddr *address, socklen_t length, bool dual_stack, unsigned workers);
+/* Sets the options of a socket for datagrams. Returns 0, or -1 with errno; ENOSYS: this build has no HTTP/3. */
+int quic_set_up_socket(int fd);
 
-/* Receives on a socket, which it owns from then on. Returns false if it cannot be watched, or without memory. */
-bool quic_listen(struct quic *quic, int fd, unsigned port);
+/* Opens one. Others may be bound to its address, too, by the same user. Returns it, or -1 with errno. */
+int quic_open_socket(const struct sockaddr *address, socklen_t length, bool dual_stack);
+
+/* Has the system distribute datagrams over the first `count` sockets that were bound to the address of this one, by
+ * their connection IDs. Returns 0, or -1 if it does so in another way. */
+int quic_route(int fd, unsigned count);
+
+/* Returns the port of the last socket. */
+unsigned quic_port(const struct quic *quic);
+
+/* Begins to receive. */
+void quic_serve(struct quic *quic);
+
+/* Notes that a successor receives on the sockets from now on. It sends what is of this process through the channel, and
+ * gets what is not. */
+void quic_hand_over(struct quic *quic);
 
 /* Uses these certificates for new connections. They must stay valid until the next call. */
 void quic_use_certificates(struct quic *quic, const struct certificates *certificates, bool strict_sni);

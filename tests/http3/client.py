@@ -271,9 +271,11 @@ class Client:
         return found
 
     def goaway(self):
-        """Waits for a GOAWAY. Returns its number."""
-        payloads = self.until(lambda: [payload for kind, payload in self.control if kind == GOAWAY])
-        return read_number(payloads[-1])[0]
+        """Waits for a GOAWAY. Returns the number of the first one."""
+        return self.until(self.goaways)[0]
+
+    def goaways(self):
+        return [read_number(payload)[0] for kind, payload in self.control if kind == GOAWAY]
 
 
 def _split(data):

@@ -69,10 +69,13 @@ class Http3:
         """Runs a command in the checkout there, as root. Returns what it says."""
         return run([*self.inside, *command], **self.variables)
 
+    def launcher(self, as_root=False):
+        """Returns a command that runs another one there."""
+        return [*self.inside, *(() if as_root else LEAVE_ROOT)]
+
     def server(self, root, *flags, as_root=False, **options):
         """Returns the server; see Server for the arguments."""
-        launcher = [*self.inside, *(() if as_root else LEAVE_ROOT)]
-        return Server(self.build, root, *flags, as_root=True, launcher=launcher, **options)
+        return Server(self.build, root, *flags, as_root=True, launcher=self.launcher(as_root), **options)
 
     def serve(self, root, *flags, **options):
         """The same with a certificate, as HTTP/3 takes one."""

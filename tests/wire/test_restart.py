@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from activation import activated, listener
 from gatling import TIMEOUT, Connection, Root, Server, certificate, eventually, listening, runnable, trusting, unprivileged
 from http2 import GOAWAY, Http2
 
@@ -318,7 +319,7 @@ def warned(old, text):
         lambda greeting: b"rGET /a HTTP/1.1\r\nHost: a\r\n\r\n",
         lambda greeting: b"r",
         lambda greeting: b"f" + 100 * b"x",
-        lambda greeting: greeting[:12] + b"\3" + greeting[13:] + NONCE,
+        lambda greeting: greeting[:12] + b"\4" + greeting[13:] + NONCE,
         lambda greeting: greeting[:16] + NONCE + NONCE,
         lambda greeting: greeting[:31] + bytes([greeting[31] ^ 1]) + NONCE,
     ],
@@ -328,7 +329,7 @@ def test_what_does_not_answer_the_greeting_gets_no_socket(build, root, place, sa
     with first(build, root, place, "-j", "1") as old:
         with Successor(old) as s:
             name, version, nonce = GREETING.unpack(s.greeting)
-            assert (name, version) == (b"gatling\n\0\0\0\0", 2) and nonce != bytes(16)
+            assert (name, version) == (b"gatling\n\0\0\0\0", 3) and nonce != bytes(16)
             s.socket.sendall(said(s.greeting))
             assert s.is_refused()
         assert warned(old, "gets no sockets, since it did not answer the greeting")
@@ -565,7 +566,7 @@ def test_a_predecessor_of_either_version_is_taken_over(build, root, place, be_ol
 @pytest.mark.parametrize(
     "talk,says",
     [
-        (lambda channel, _: channel.sendall(GREETING.pack(b"gatling\n", 3, NONCE)), "it speaks version 3 of the protocol, this one 2: stop it, then start this one"),
+        (lambda channel, _: channel.sendall(GREETING.pack(b"gatling\n", 4, NONCE)), "it speaks version 4 of the protocol, this one 3: stop it, then start this one"),
         (lambda channel, send: be_version_2(channel, send, nonce=NONCE), "what answers there is not gatling"),
         (lambda channel, send: be_version_2(channel, send, kinds=b"px"), "a socket of an unknown kind was received"),
     ],
@@ -607,33 +608,6 @@ def test_sigterm_keeps_its_limit_when_one_takes_over(build, root, place):
 
 
 # --- a service manager ---
-
-LAUNCHER = 'LISTEN_PID=$$ exec "$0" "$@"'
-
-
-@contextlib.contextmanager
-def listener(family=socket.AF_INET, address=("127.0.0.1", 0)):
-    with socket.socket(family) as s:
-        s.bind(address)
-        s.listen(100)
-        yield s
-
-
-def activated(build, root, *sockets, names="", environment=None, flags=("-j", "2"), **options):
-    """Starts a server that gets the sockets as descriptors from 3 on."""
-    own = [s.fileno() for s in sockets]
-
-    def order():
-        high = [os.dup2(fd, 100 + i) for i, fd in enumerate(own)]
-        for i, fd in enumerate(high):
-            os.dup2(fd, 3 + i, inheritable=True)
-        for fd in high:
-            os.close(fd)
-
-    variables = [f"LISTEN_FDS={len(own)}", f"LISTEN_FDNAMES={names}", *(environment or [])]
-    launcher = ("env", *variables, "sh", "-c", LAUNCHER)
-    return Server(build, root, *flags, address=(), launcher=launcher, preexec_fn=order, pass_fds=range(3, 3 + len(own)), **options)
-
 
 @pytest.mark.clear
 def test_a_socket_of_the_service_manager_is_served_and_outlives_the_server(build, root):
@@ -729,7 +703,7 @@ def test_a_unix_socket_of_the_service_manager_is_served(build, root, place):
 
 
 def test_what_is_no_listening_socket_is_refused_by_its_number(build, root):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s, pytest.raises(AssertionError, match="descriptor 3 of LISTEN_FDS"):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s, pytest.raises(AssertionError, match="descriptor 3 of LISTEN_FDS"):
         activated(build, root, s)
 
 

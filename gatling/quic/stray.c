@@ -1,0 +1,74 @@
+/* stray.c - see endpoint.h: datagrams of no connection, some of which begin one. */
+#include <openssl/rand.h>
+
+#include "gatling/quic/endpoint.h"
+
+enum {
+	RESET_RANDOM = 22,            /* random bytes of a stateless reset, */
+	RESET_OF = RESET_RANDOM + 21, /* and the shortest packet that is answered with one (RFC 9000, section 10.3) */
+	PACKET_MAX = NGTCP2_MAX_UDP_PAYLOAD_SIZE /* of those that are not of a connection */
+};
+
+/* Counts an answer to somebody who has no connection. Returns whether it may be sent. */
+static bool may_answer_stray(struct quic *e) {
+	const int64_t second = io_now(e->context->loop) / 1000;
+	if (second != e->second) e->strays = 0;
+	e->second = second;
+	return e->strays++ < QUIC_STRAYS;
+}
+
+void quic_negotiate_version(struct quic *e, const struct quic_datagram *d, const ngtcp2_version_cid *v) {
+	static const uint32_t versions[] = {NGTCP2_PROTO_VER_V1};
+	uint8_t packet[PACKET_MAX], random;
+	if (!may_answer_stray(e) || RAND_bytes(&random, 1) != 1) return;
+	const ngtcp2_ssize n = ngtcp2_pkt_write_version_negotiation(packet, sizeof packet, random, v->scid, v->scidlen,
+																v->dcid, v->dcidlen, versions, 1);
+	if (n > 0) quic_send(d->socket, &d->path, packet, (size_t)n);
+}
+
+void quic_reset(struct quic *e, const struct quic_datagram *d, const ngtcp2_version_cid *v) {
+	uint8_t packet[PACKET_MAX], random[RESET_RANDOM];
+	ngtcp2_stateless_reset_token token;
+	ngtcp2_cid cid;
+	ngtcp2_cid_init(&cid, v->dcid, v->dcidlen);
+	if (d->length < RESET_OF || !may_answer_stray(e) || RAND_bytes(random, sizeof random) != 1 ||
+		ngtcp2_crypto_generate_stateless_reset_token(token.data, quic_secret(e), QUIC_SECRET, &cid) != 0)
+		return;
+	const ngtcp2_ssize n = ngtcp2_pkt_write_stateless_reset2(packet, sizeof packet, &token, random, sizeof random);
+	if (n > 0) quic_send(d->socket, &d->path, packet, (size_t)n);
+}
+
+/* Has the client show that it receives at its address (section 8.1.2). */
+static void retry(struct quic *e, const struct quic_datagram *d, const ngtcp2_pkt_hd *head) {
+	uint8_t packet[PACKET_MAX], token[NGTCP2_CRYPTO_MAX_RETRY_TOKENLEN2];
+	ngtcp2_cid scid;
+	if (!quic_id_make(e, &scid)) return;
+	const ngtcp2_ssize length =
+		ngtcp2_crypto_generate_retry_token2(token, quic_secret(e), QUIC_SECRET, head->version, d->path.remote.addr,
+											d->path.remote.addrlen, &scid, &head->dcid, quic_now(e));
+	if (length < 0) return;
+	const ngtcp2_ssize n = ngtcp2_crypto_write_retry(packet, sizeof packet, head->version, &head->scid, &scid,
+													 &head->dcid, token, (size_t)length);
+	if (n > 0) quic_send(d->socket, &d->path, packet, (size_t)n);
+}
+
+static bool is_validated(const struct quic *e, const struct quic_datagram *d, const ngtcp2_pkt_hd *head,
+						 ngtcp2_cid *original) {
+	return head->tokenlen &&
+		   ngtcp2_crypto_verify_retry_token2(original, head->token, head->tokenlen, quic_secret(e), QUIC_SECRET,
+											 head->version, d->path.remote.addr, d->path.remote.addrlen, &head->dcid,
+											 QUIC_RETRY_S * NGTCP2_SECONDS, quic_now(e)) == 0;
+}
+
+struct quic_connection *quic_begin(struct quic *e, const struct quic_datagram *d) {
+	ngtcp2_pkt_hd head;
+	ngtcp2_cid original;
+	if (d->length < QUIC_INITIAL_MIN || ngtcp2_accept(&head, d->bytes, d->length) != 0) return NULL;
+	if (e->draining || e->half_open >= QUIC_HALF_OPEN_MAX) return NULL;
+	const bool validated = is_validated(e, d, &head, &original);
+	if (!validated && e->half_open >= QUIC_HALF_OPEN) {
+		retry(e, d, &head);
+		return NULL;
+	}
+	return quic_accept(e, d->socket, &head, &d->path, validated ? &original : NULL);
+}
