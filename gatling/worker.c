@@ -125,7 +125,6 @@ static int start(struct worker *w) {
 	}
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (io_fd(w->context.loop, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
-	if (w->quic) w->quic_port = quic_port(w->quic);
 	if (io_fd(w->context.loop, w->control.fd, &w->control) == -1) return -1;
 	(void)io_eagain_read(w->context.loop, w->control.fd); /* so that io_wantread() fails now if it cannot be watched */
 	return io_wantread(w->context.loop, w->control.fd);
@@ -230,7 +229,9 @@ static void handle_control(struct worker *w) {
 static void update_dates(struct worker *w) {
 	time_t now = time(NULL);
 	site_context_turn(&w->context.site, io_now_ns(w->context.loop));
-	if (now == w->context.batches.second) return;
+	const unsigned port = w->quic ? quic_port(w->quic) : 0;
+	if (now == w->context.batches.second && port == w->quic_port) return;
+	w->quic_port = port;
 	char date[DATE_LENGTH + 1], *text = w->common_text;
 	char *end = field_line_put(text, SLICE("Server"), SLICE("gatling"));
 	end = field_line_put(end, SLICE("Date"), (struct slice){.at = date, .length = date_format(date, now)});

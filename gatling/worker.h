@@ -68,7 +68,7 @@ struct worker {
 	struct shed shed;
 	struct fair fair;
 	struct quic *quic;      /* NULL: no HTTP/3 */
-	unsigned quic_port;     /* 0: no HTTP/3 */
+	unsigned quic_port;     /* that is announced; 0: none */
 	unsigned upstreams_max; /* how many connections to upstreams there may be */
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */

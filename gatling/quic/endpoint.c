@@ -125,7 +125,7 @@ int quic_open_socket(const struct sockaddr *address, socklen_t length, bool dual
 	return -1;
 }
 
-unsigned quic_port(const struct quic *e) { return e->sockets ? e->cookie[e->sockets - 1].port : 0; }
+unsigned quic_port(const struct quic *e) { return e->reachable ? e->cookie[e->sockets - 1].port : 0; }
 
 static void watch_sockets(struct quic *e, bool watch) {
 	for (unsigned i = 0; i < e->sockets; i++) {
@@ -157,8 +157,9 @@ void quic_take_datagram(struct quic *e, const struct quic_datagram *d) {
 	const int result = ngtcp2_pkt_decode_version_cid(&id, d->bytes, d->length, QUIC_ID_LENGTH);
 	if (result == NGTCP2_ERR_VERSION_NEGOTIATION && d->length >= QUIC_INITIAL_MIN) quic_negotiate_version(e, d, &id);
 	if (result != 0) return;
-	struct quic_connection *c = quic_table_find(&e->table, id.dcid, id.dcidlen);
 	const bool is_long = d->bytes[0] & LONG_HEADER, initial = is_long && !(d->bytes[0] & LONG_TYPE);
+	if (!id.version && is_long && quic_probe_answered(e, &id)) return;
+	struct quic_connection *c = quic_table_find(&e->table, id.dcid, id.dcidlen);
 	if (!c && quic_pass_on(e, d, &id, initial)) return;
 	if (!c && initial) c = quic_begin(e, d);
 	else if (!c && !is_long) quic_reset(e, d, &id);
@@ -236,6 +237,7 @@ void quic_turn(struct quic *e) {
 	struct io_alarm *alarm;
 	struct quic_connection *c;
 	update_common_block(e);
+	quic_probe(e);
 	while ((alarm = io_alarm_due(e->context->loop))) {
 		if (alarm == &e->alarm) continue;
 		c = quic_connection_of(alarm);

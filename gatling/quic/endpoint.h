@@ -1,7 +1,7 @@
 /* endpoint.h - the inside of quic/. endpoint.c has the sockets, and finds the connection of each datagram; channel.c
- * passes on those of other workers and processes; stray.c answers those that nobody has, and lets new connections in;
- * connection_id.c has the IDs and their table; connection.c the life of a connection, and what ngtcp2 asks of it;
- * handshake.c its TLS; write.c makes and sends its packets. */
+ * passes on those of other workers and processes; probe.c finds out whether any come; stray.c answers those that nobody
+ * has, and lets new connections in; connection_id.c has the IDs and their table; connection.c the life of a connection,
+ * and what ngtcp2 asks of it; handshake.c its TLS; write.c makes and sends its packets. */
 #ifndef GATLING_QUIC_ENDPOINT_H
 #define GATLING_QUIC_ENDPOINT_H
 
@@ -24,6 +24,7 @@ enum {
 	QUIC_HALF_OPEN_MAX = 1024,            /* and with which Initial packets are dropped */
 	QUIC_RETRY_S = 10,                    /* for which a token of a Retry is valid */
 	QUIC_STRAYS = 64,                     /* stateless resets and version negotiations that are sent in a second */
+	QUIC_PROBE_MS = 1000,                 /* between two questions to the own port, until there is an answer */
 	QUIC_CHECK_MS = 1000,                 /* between two looks at how long connections have waited */
 	QUIC_MEMORY_PART = 2,                 /* 1/2 of --limit memory is the most that QUIC takes */
 	QUIC_CONNECTIONS_PART = 2,            /* and 1/2 of --limit connections */
@@ -72,6 +73,9 @@ struct quic {
 	unsigned sockets, channels;
 	EVP_CIPHER_CTX *mask;                               /* of connection IDs */
 	bool handed_over;                                   /* a successor receives */
+	ngtcp2_cid probe;                                   /* to which the answers to its own questions are sent */
+	int64_t probed_ms;                                  /* when it asked last */
+	bool reachable;                                     /* there was an answer */
 	int64_t begun_ns;                                   /* when it began to receive */
 	char *message;                                      /* room for one of a channel */
 	struct quic_connection *first;                      /* all */
@@ -170,6 +174,14 @@ void quic_channel_readable(struct quic_cookie *channel);
 /* Passes on a datagram that is not of this worker and process. Returns whether it was not; then it may be lost. id: to
  * which it was sent; initial: it may begin a connection. */
 bool quic_pass_on(struct quic *e, const struct quic_datagram *datagram, const ngtcp2_version_cid *id, bool initial);
+
+/* --- probe.c --- */
+
+/* Asks the server's own port, again and again until there is an answer. */
+void quic_probe(struct quic *e);
+
+/* Returns whether a packet is that answer. */
+bool quic_probe_answered(struct quic *e, const ngtcp2_version_cid *id);
 
 /* --- stray.c --- */
 

@@ -41,7 +41,7 @@ int quic_open_socket(const struct sockaddr *address, socklen_t length, bool dual
  * their connection IDs. Returns 0, or -1 if it does so in another way. */
 int quic_route(int fd, unsigned count);
 
-/* Returns the port of the last socket. */
+/* Returns the port to be announced; 0: the server has not been able to reach it itself. */
 unsigned quic_port(const struct quic *quic);
 
 /* Begins to receive. */

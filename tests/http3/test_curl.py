@@ -102,10 +102,11 @@ def test_the_log_says_http_3(curl, http3, files):
 
 
 def test_clients_over_tcp_are_told(http3, curl, files):
+    """As soon as the server has reached its own port."""
     with http3.serve(files) as server:
-        done = subprocess.run([*http3.inside, "curl", "-sk", "--http2", "-D", "-", "-o", "/dev/null", f"https://127.0.0.1:{server.tls_port}/small.txt"],
-                              stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True)  # fmt: skip
-        assert f'alt-svc: h3=":{server.tls_port}"; ma=86400\r\n'.encode() in done.stdout
+        command = [*http3.inside, "curl", "-sk", "--http2", "-D", "-", "-o", "/dev/null", f"https://127.0.0.1:{server.tls_port}/small.txt"]
+        told = f'alt-svc: h3=":{server.tls_port}"; ma=86400\r\n'.encode()
+        eventually(lambda: told in subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True).stdout)
         assert curl(server, "/small.txt") == SMALL
 
 
