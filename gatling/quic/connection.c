@@ -216,6 +216,7 @@ static bool make_conn(struct quic_connection *c, const ngtcp2_pkt_hd *head, cons
 	ngtcp2_settings_default(&s);
 	s.initial_ts = quic_now(e);
 	s.cc_algo = e->bbr ? NGTCP2_CC_ALGO_BBR : NGTCP2_CC_ALGO_CUBIC;
+	if (e->context->exchanges.upstreams) s.max_window = s.max_stream_window = QUIC_WINDOW_MAX;
 	s.handshake_timeout = QUIC_HANDSHAKE_S * NGTCP2_SECONDS;
 	ngtcp2_transport_params_default(&p);
 	p.initial_max_streams_bidi = STREAMS_MAX;

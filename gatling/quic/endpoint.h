@@ -12,13 +12,15 @@
 #include "gatling/quic/quic.h"
 
 enum {
-	QUIC_ID_LENGTH = 12,                  /* bytes of the server's connection IDs */
-	QUIC_INITIAL_MIN = 1200,              /* bytes of a datagram with an Initial packet (RFC 9000, section 14.1) */
-	QUIC_HOPS = 4,                        /* channels that a datagram goes through at most */
-	QUIC_IDS = 4,                         /* connection IDs that a connection may have in use, of either side */
-	QUIC_HANDSHAKE_S = 10,                /* after which a handshake is given up */
-	QUIC_IDLE_S = 30,                     /* the server's max_idle_timeout (RFC 9000, section 10.1) */
-	QUIC_LAST_S = 2,                      /* between the announcement of the end and the end, without requests */
+	QUIC_ID_LENGTH = 12,     /* bytes of the server's connection IDs */
+	QUIC_INITIAL_MIN = 1200, /* bytes of a datagram with an Initial packet (RFC 9000, section 14.1) */
+	QUIC_HOPS = 4,           /* channels that a datagram goes through at most */
+	QUIC_IDS = 4,            /* connection IDs that a connection may have in use, of either side */
+	QUIC_HANDSHAKE_S = 10,   /* after which a handshake is given up */
+	QUIC_IDLE_S = 30,        /* the server's max_idle_timeout (RFC 9000, section 10.1) */
+	QUIC_LAST_S = 2,         /* between the announcement of the end and the end, without requests */
+	/* To which windows grow that are used up in a round trip, if requests are passed on: 200 Mbit/s at 40 ms. */
+	QUIC_WINDOW_MAX = 1024 * 1024,
 	QUIC_WINDOW = 256 * 1024,             /* bytes that the client may send ahead on all streams */
 	QUIC_HALF_OPEN = 64,                  /* handshakes under way, from which on addresses are validated by a Retry */
 	QUIC_HALF_OPEN_MAX = 1024,            /* and with which Initial packets are dropped */
