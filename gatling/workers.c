@@ -88,10 +88,11 @@ static void *run_member(void *argument) {
 }
 
 /* Closes the main thread's copies of a worker's descriptors. A copy would keep a socket listening after the worker has
- * closed its own. */
+ * closed its own, or a channel open that it does not read any more. */
 static void close_copies(const struct worker *w) {
 	if (!w->private_descriptors) return;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) listener_close(&w->acceptor.listener[i]);
+	if (w->datagrams->channels) close(datagram_channel_of(w->datagrams, w->number)->inner);
 	close(w->control.fd);
 }
 

@@ -87,10 +87,7 @@ unsigned datagram_sockets_used(const struct datagram_sockets *s, unsigned worker
 
 void datagram_sockets_close(struct datagram_sockets *s) {
 	sockets_close(&s->udp, NULL);
-	for (unsigned i = 0; i < s->channels; i++) {
-		close(s->channel[i].outer);
-		if (s->channel[i].inner != -1) close(s->channel[i].inner);
-	}
+	for (unsigned i = 0; i < s->channels; i++) close(s->channel[i].outer);
 	free(s->channel);
 	s->channel = NULL;
 	s->before = s->channels = 0;

@@ -16,7 +16,7 @@ enum {
 
 /* A worker's channel. Each message is a datagram with what quic/ says of it (SOCK_SEQPACKET). */
 struct datagram_channel {
-	int inner; /* the worker's own end; -1: it is of another process */
+	int inner; /* the worker's own end, which it closes; -1: it is of another process */
 	int outer; /* where the other workers send, and the successor receives what the worker sends back */
 	uint8_t generation;
 	uint16_t worker, workers; /* whose it is, and how many workers that process has */
@@ -75,7 +75,7 @@ static inline unsigned datagram_sockets_most(const struct datagram_sockets *s) {
 	return s->udp.count + s->channels + 1;
 }
 
-/* Closes everything. Without private descriptors, workers use the same ones. */
+/* Closes everything but the inner ends. Without private descriptors, workers use the same ones. */
 void datagram_sockets_close(struct datagram_sockets *sockets);
 
 #endif

@@ -1,6 +1,7 @@
 /* channel.c - see endpoint.h: datagrams of other workers and processes (keeper/datagram_sockets.h). A client's first ID
  * says nothing of its process: as long as the process before may have begun a handshake with it, that is asked first,
  * and returns what it does not know. */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -84,23 +85,24 @@ void quic_channel_readable(struct quic_cookie *channel) {
 
 /* --- sending --- */
 
-/* Sends a datagram through a channel. If that is full, it is lost. */
-static void forward(const struct quic_datagram *d, int fd, bool returned) {
+/* Sends a datagram through a channel. If that is full, the datagram is lost. Returns false if nobody receives any
+ * more. */
+static bool forward(const struct quic_datagram *d, int fd, bool returned) {
 	struct forwarded f = {
 		.port = (uint16_t)d->socket->port, .ecn = d->ecn, .hops = (uint8_t)(d->hops + 1), .returned = returned};
 	struct iovec part[] = {{.iov_base = &f, .iov_len = sizeof f},
 						   {.iov_base = (void *)(uintptr_t)d->bytes, .iov_len = d->length}};
 	const struct msghdr message = {.msg_iov = part, .msg_iovlen = 2};
-	if (d->hops >= QUIC_HOPS) return;
+	if (d->hops >= QUIC_HOPS) return true;
 	memcpy(&f.peer, d->path.remote.addr, d->path.remote.addrlen);
 	memcpy(&f.local, d->path.local.addr, d->path.local.addrlen);
-	(void)!sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) != -1 || (errno != EPIPE && errno != ECONNRESET);
 }
 
 /* Sends a datagram to another worker of this process. Returns false if it is this one. */
 static bool forward_to_worker(const struct quic *e, const struct quic_datagram *d, unsigned worker) {
 	if (worker == e->worker) return false;
-	forward(d, datagram_channel_of(e->shared, worker)->outer, d->returned);
+	(void)forward(d, datagram_channel_of(e->shared, worker)->outer, d->returned);
 	return true;
 }
 
@@ -118,9 +120,7 @@ static bool forward_back(const struct quic *e, const struct quic_datagram *d, co
 		const struct datagram_channel *c = &e->shared->channel[i];
 		if (c->generation != generation || quic_id_worker(id->dcid, id->dcidlen, c->workers) != c->worker) continue;
 		if (forward_to_worker(e, d, c->worker % e->workers)) return true;
-		if (is_gone(e, c)) return false;
-		forward(d, c->outer, false);
-		return true;
+		return !is_gone(e, c) && forward(d, c->outer, false);
 	}
 	return false;
 }
@@ -131,15 +131,14 @@ static bool pass_on_known(const struct quic *e, const struct quic_datagram *d, c
 	const int8_t age = (int8_t)(e->shared->generation - generation);
 	if (age > 0) return forward_back(e, d, id, generation);
 	if (age == 0) return forward_to_worker(e, d, quic_id_worker(id->dcid, id->dcidlen, e->workers));
-	forward(d, datagram_channel_of(e->shared, e->worker)->inner, false);
-	return true;
+	return forward(d, e->cookie[e->sockets].fd, false);
 }
 
 /* Passes on a datagram that begins a connection, or belongs to a handshake that the process before has begun. */
 static bool pass_on_initial(const struct quic *e, const struct quic_datagram *d, const ngtcp2_version_cid *id) {
 	const int64_t until_ns = e->begun_ns + QUIC_HANDSHAKE_S * INT64_C(1000000000);
 	if (e->handed_over) {
-		forward(d, datagram_channel_of(e->shared, e->worker)->inner, true);
+		(void)forward(d, e->cookie[e->sockets].fd, true);
 		return true;
 	}
 	return (!d->returned && io_now_ns(e->context->loop) < until_ns &&

@@ -67,7 +67,7 @@ struct quic *quic_new(struct conn_context *w, const struct datagram_sockets *sha
 	return NULL;
 }
 
-/* The descriptors stay open, since they are not of this worker alone. */
+/* The descriptors stay open that are not of this worker alone. */
 void quic_free(struct quic *e) {
 	if (!e) return;
 	while (e->first) {
@@ -76,6 +76,7 @@ void quic_free(struct quic *e) {
 	}
 	io_alarm_cancel(e->context->loop, &e->alarm);
 	for (unsigned i = 0; i < e->sockets; i++) quic_drop_held(&e->cookie[i]);
+	if (e->channels) io_close(e->context->loop, e->cookie[e->sockets].fd);
 	quic_table_close(&e->table);
 	field_decoder_free(e->http3.decoder);
 	io_received_free(e->received);

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from served import BIG, SMALL
 
 GOAWAY_FIRST = (1 << 62) - 4  # all requests are still answered (RFC 9114, section 5.2)
+WAITS_S = 6  # for the third time that a client sends its first packet, since nobody has answered
 LONG_HELLO = ("h3", *(str(number) * 100 for number in range(10, 16)))  # names of protocols that make a ClientHello of two datagrams
 
 
@@ -80,6 +82,21 @@ def test_a_response_goes_on(client, start):
         c.widen(stream, len(BIG) + 1000, 2 * len(BIG))
         assert c.answer(stream).body == BIG
     old.wait()
+
+
+def test_a_worker_that_has_ended_keeps_nobody_waiting(client, start):
+    """The old process goes on for a connection of its other worker."""
+    old = start(2)
+    with client.Client(old, window=1000, hold=True) as c:
+        c.ask("/big.bin")
+        c.until(lambda: c.order)
+        new = start(2)
+        for _ in range(8):
+            begun = time.monotonic()
+            with client.Client(new) as d:
+                assert d.get("/small.bin").body == SMALL
+            assert time.monotonic() - begun < WAITS_S
+        assert old.process.poll() is None
 
 
 def test_a_third_process_serves_beside_both_before(client, start):
