@@ -27,13 +27,7 @@ struct http2 *http2_new(const struct http2_context *context, const struct stream
 	h->streams.exchanges = context->exchanges;
 	h->streams.protocol = &http2_protocol;
 	h->streams.common_block = &context->common_block[secure];
-	h->streams.functions = functions;
-	h->streams.connection = connection;
-	h->streams.peer = *peer;
-	h->streams.forwarding = forwarding;
-	h->streams.port = (uint16_t)port;
-	h->streams.secure = secure;
-	h->streams.share.most = STREAMS_PASSED_RESPONSES;
+	streams_begin(&h->streams, functions, connection, peer, forwarding, port, secure);
 	h->send_window = h->receive_window = h->initial_window = HTTP2_WINDOW_DEFAULT;
 	return h;
 }

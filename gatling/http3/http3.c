@@ -19,7 +19,7 @@ enum { REQUEST_ID_STEP = 4 };
 #define REQUEST_ID_LAST ((UINT64_C(1) << 62) - REQUEST_ID_STEP)
 
 struct http3 *http3_new(const struct http3_context *context, const struct http3_transport *transport, void *connection,
-						const struct peer *peer, unsigned port) {
+						const struct peer *peer, enum forwarding forwarding, unsigned port) {
 	struct http3 *h = calloc(1, sizeof *h);
 	if (!h) return NULL;
 	h->context = context;
@@ -28,12 +28,7 @@ struct http3 *http3_new(const struct http3_context *context, const struct http3_
 	h->streams.exchanges = context->exchanges;
 	h->streams.protocol = &http3_protocol;
 	h->streams.common_block = &context->common_block;
-	h->streams.functions = &transport->connection;
-	h->streams.connection = connection;
-	h->streams.peer = *peer;
-	h->streams.port = (uint16_t)port;
-	h->streams.secure = true;
-	h->streams.share.most = STREAMS_PASSED_RESPONSES;
+	streams_begin(&h->streams, &transport->connection, connection, peer, forwarding, port, true);
 	return h;
 }
 

@@ -12,7 +12,7 @@ struct http3;
 
 /* Returns a new session, or NULL if memory runs out. The context and the transport must outlive it. */
 struct http3 *http3_new(const struct http3_context *context, const struct http3_transport *transport, void *connection,
-						const struct peer *peer, unsigned port);
+						const struct peer *peer, enum forwarding forwarding, unsigned port);
 void http3_free(struct http3 *http3); /* NULL is allowed */
 
 struct streams *http3_streams(struct http3 *http3);

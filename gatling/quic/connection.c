@@ -108,7 +108,8 @@ static int begin_http3(ngtcp2_conn *conn, ngtcp2_encryption_level level, void *c
 	struct quic_connection *c = connection;
 	int64_t id;
 	if (level != NGTCP2_ENCRYPTION_LEVEL_1RTT || c->http3) return 0;
-	c->http3 = http3_new(&c->quic->http3, &transport, c, &c->peer, c->socket->port);
+	const enum forwarding forwarding = forwarding_of(&c->quic->context->options->trust, &c->peer);
+	c->http3 = http3_new(&c->quic->http3, &transport, c, &c->peer, forwarding, c->socket->port);
 	if (!c->http3) return NGTCP2_ERR_CALLBACK_FAILURE;
 	if (ngtcp2_conn_open_uni_stream(conn, &id, NULL) != 0) return fail(c, HTTP3_STREAM_CREATION_ERROR);
 	struct http3_stream *control = http3_begin(c->http3, id);

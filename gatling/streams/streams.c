@@ -3,6 +3,17 @@
 
 #include <stdlib.h>
 
+void streams_begin(struct streams *t, const struct streams_connection *functions, void *connection,
+				   const struct peer *peer, enum forwarding forwarding, unsigned port, bool secure) {
+	t->functions = functions;
+	t->connection = connection;
+	t->peer = *peer;
+	t->forwarding = forwarding;
+	t->port = (uint16_t)port;
+	t->secure = secure;
+	t->share.most = STREAMS_PASSED_RESPONSES;
+}
+
 /* Inserts the stream after the others of its urgency. */
 static void link_stream(struct streams *t, struct stream *s) {
 	s->previous = t->last;

@@ -103,7 +103,7 @@ struct streams_connection {
 	void (*close)(void *connection); /* it cannot go on, since memory has run out */
 };
 
-/* Part of a session, which fills in the first members. */
+/* Part of a session, which fills in the first three members; streams_begin() those up to secure. */
 struct streams {
 	const struct exchange_context *exchanges;
 	const struct streams_protocol *protocol;
@@ -143,6 +143,10 @@ static inline bool stream_waits_for_job(const struct stream *s) {
 static inline bool stream_is_passed_on(const struct stream *s) { return s->exchange && s->exchange->proxied; }
 
 /* --- streams.c --- */
+
+/* Begins to serve a connection. peer: its other end; forwarding: how far that is trusted (forwarding_of()). */
+void streams_begin(struct streams *streams, const struct streams_connection *functions, void *connection,
+				   const struct peer *peer, enum forwarding forwarding, unsigned port, bool secure);
 
 struct stream *stream_find(const struct streams *streams, uint64_t id);
 

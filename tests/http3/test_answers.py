@@ -188,6 +188,18 @@ def test_the_log_says_http_3(http3, client, files, form):
             assert '"HEAD /none HTTP/3.0" 404 - ' in lines[1]
 
 
+def test_the_client_is_the_one_that_a_trusted_proxy_names(http3, client):
+    root = Root({"a.txt": b"a", "d/a.txt": b"a", "d/.htaccess": b"allow 192.0.2.0/24\n"})
+    with http3.serve(root, "-j", "1", "--trust", "127.0.0.1") as server:
+        with client.Client(server) as c, client.Client(server, source="127.0.0.2") as other:
+            statuses = {c.get("/d/a.txt", ("x-forwarded-for", named)).status: named for named in ("192.0.2.7", "198.51.100.1")}
+            assert statuses == {200: "192.0.2.7", 403: "198.51.100.1"}
+            assert other.get("/d/a.txt", ("x-forwarded-for", "192.0.2.7")).status == 403
+        lines = eventually(lambda: len(server.lines) == 3 and server.lines)
+        assert [line.split()[0] for line in lines] == ["192.0.2.7", "198.51.100.1", "127.0.0.2"]
+    root.remove()
+
+
 def test_requests_that_end_in_a_reset_are_logged(http3, client, files):
     with http3.serve(files, "-j", "1") as server, client.Client(server, window=0) as c:
         server.get("/big.bin", method="HEAD")  # now it is hashed
