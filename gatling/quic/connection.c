@@ -309,7 +309,9 @@ void quic_take(struct quic_connection *c, const struct quic_datagram *d) {
 	const ngtcp2_pkt_info info = {.ecn = d->ecn};
 	if (c->ended) return;
 	const int error = ngtcp2_conn_read_pkt(c->conn, &d->path, &info, d->bytes, d->length, quic_now(c->quic));
-	if (error) quic_end(c, error);
+	/* NGTCP2_ERR_RETRY: part of a ClientHello has come before its beginning. It is kept, as of a client whose address
+	 * was validated: how many others there may be is limited by QUIC_HALF_OPEN. */
+	if (error && error != NGTCP2_ERR_RETRY) quic_end(c, error);
 	else if (c->http3 && fail(c, http3_received(c->http3))) quic_end(c, NGTCP2_ERR_CALLBACK_FAILURE);
 	quic_wants_write(c);
 }
