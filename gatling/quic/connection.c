@@ -122,7 +122,7 @@ static int complete(ngtcp2_conn *conn, void *connection) {
 	struct quic_connection *c = connection;
 	(void)conn;
 	c->open = true;
-	c->quic->half_open--;
+	quic_half_open_remove(c);
 	return 0;
 }
 
@@ -249,7 +249,7 @@ static void link_connection(struct quic *e, struct quic_connection *c) {
 	if (!e->first) quic_check_later(e);
 	e->first = c;
 	e->connections++;
-	e->half_open++;
+	quic_half_open_add(c);
 	__atomic_store_n(&w->connections, w->connections + 1, __ATOMIC_RELAXED);
 	count_one(COUNT_ACCEPTED);
 	count_one(GAUGE_CONNECTIONS_HTTP3);
@@ -259,7 +259,8 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 									const ngtcp2_path *path, const ngtcp2_cid *original) {
 	const struct peer peer = peer_of(path->remote.addr);
 	ngtcp2_cid scid;
-	if (!e->handshaking.certificates || quic_is_full(e) || quic_has_most(e) || e->context->refusal(e->context, &peer))
+	if (!e->handshaking.certificates || quic_is_full(e) || quic_has_most(e) || !quic_half_open_room(e, &peer) ||
+		e->context->refusal(e->context, &peer))
 		return NULL;
 	struct quic_connection *c = calloc(1, sizeof *c);
 	if (!c) {
@@ -269,6 +270,7 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 	c->quic = e;
 	c->socket = socket;
 	c->peer = peer;
+	c->validated = original;
 	c->reader.fd = -1;
 	c->allocator = quic_memory(&c->library_memory);
 	c->since_ms = io_now(e->context->loop);
@@ -290,7 +292,7 @@ void quic_free_connection(struct quic_connection *c) {
 	if (c->next) c->next->previous = c->previous;
 	io_alarm_cancel(w->loop, &c->alarm);
 	quic_table_remove_all(&e->table, c);
-	if (!c->open) e->half_open--;
+	quic_half_open_remove(c);
 	if (c->ssl) SSL_set_app_data(c->ssl, NULL);
 	ngtcp2_conn_del(c->conn);
 	http3_free(c->http3);
@@ -328,6 +330,7 @@ void quic_end(struct quic_connection *c, int error) {
 	ngtcp2_pkt_info info;
 	if (c->ended) return;
 	c->ended = true;
+	quic_half_open_remove(c);
 	if (!is_said(c, error)) return;
 	if (!c->error.error_code && error == NGTCP2_ERR_CRYPTO)
 		ngtcp2_ccerr_set_tls_alert(&c->error, ngtcp2_conn_get_tls_alert(c->conn), NULL, 0);

@@ -1,7 +1,8 @@
 /* endpoint.h - the inside of quic/. endpoint.c has the sockets, and finds the connection of each datagram; channel.c
  * passes on those of other workers and processes; probe.c finds out whether any come; stray.c answers those that nobody
  * has, and lets new connections in; connection_id.c has the IDs and their table; connection.c the life of a connection,
- * and what ngtcp2 asks of it; handshake.c its TLS; write.c makes and sends its packets. */
+ * and what ngtcp2 asks of it; half_open.c how many handshakes are under way, handshake.c their TLS; write.c makes and
+ * sends its packets. */
 #ifndef GATLING_QUIC_ENDPOINT_H
 #define GATLING_QUIC_ENDPOINT_H
 
@@ -23,7 +24,8 @@ enum {
 	QUIC_WINDOW_MAX = 1024 * 1024,
 	QUIC_WINDOW = 256 * 1024,             /* bytes that the client may send ahead on all streams */
 	QUIC_HALF_OPEN = 64,                  /* handshakes under way, from which on addresses are validated by a Retry */
-	QUIC_HALF_OPEN_MAX = 1024,            /* and with which Initial packets are dropped */
+	QUIC_HALF_OPEN_ADDRESS = 64,          /* and of which an address may have so many; */
+	QUIC_HALF_OPEN_MAX = 1024,            /* at most: another one then takes the place of the oldest */
 	QUIC_RETRY_S = 10,                    /* for which a token of a Retry is valid */
 	QUIC_STRAYS = 64,                     /* stateless resets and version negotiations that are sent in a second */
 	QUIC_PROBE_MS = 1000,                 /* between two questions to the own port, until there is an answer */
@@ -82,6 +84,7 @@ struct quic {
 	char *message;                                      /* room for one of a channel */
 	struct quic_connection *first;                      /* all */
 	struct quic_connection *first_unsent, *last_unsent; /* those that may have something to send, in their order */
+	struct quic_connection *oldest, *newest;            /* those with a handshake under way, in their order */
 	unsigned connections, half_open;
 	struct io_alarm alarm; /* of quic_check() */
 	bool draining;
@@ -110,7 +113,9 @@ struct quic_connection {
 	struct http3 *http3; /* NULL until the server may send */
 	struct peer peer;
 	struct quic_id *ids;    /* in the table */
-	bool open;              /* the handshake is complete */
+	bool validated;         /* the client has sent the token of a Retry */
+	bool half_open;         /* the handshake is under way */
+	bool open;              /* it is complete */
 	bool pending;           /* it is in quic->unsent */
 	bool ended;             /* it is to be freed */
 	bool draining;          /* it ends when all requests are answered */
@@ -119,6 +124,7 @@ struct quic_connection {
 	unsigned streams_ended; /* which the client may not open again yet */
 	size_t memory;          /* bytes, as counted in the context's sum */
 	struct quic_connection *next, *previous, *next_unsent;
+	struct quic_connection *older, *younger; /* with a handshake under way */
 };
 
 static inline struct quic_connection *quic_connection_of(struct io_alarm *alarm) {
@@ -241,6 +247,16 @@ ngtcp2_mem quic_memory(size_t *sum);
 /* Returns the bytes of memory that a connection takes; and sets those that are counted for it. */
 size_t quic_connection_memory(const struct quic_connection *c);
 void quic_count_memory(struct quic_connection *c, size_t now);
+
+/* --- half_open.c --- */
+
+/* Add a connection to those with a handshake under way, and remove it, if it is one of them. */
+void quic_half_open_add(struct quic_connection *c);
+void quic_half_open_remove(struct quic_connection *c);
+
+/* Returns whether a client may begin another handshake. If there are QUIC_HALF_OPEN_MAX, ends one to make room: the
+ * oldest of those whose addresses are not validated, or else the oldest. */
+bool quic_half_open_room(struct quic *e, const struct peer *peer);
 
 /* --- handshake.c --- */
 

@@ -64,7 +64,7 @@ struct quic_connection *quic_begin(struct quic *e, const struct quic_datagram *d
 	ngtcp2_pkt_hd head;
 	ngtcp2_cid original;
 	if (d->length < QUIC_INITIAL_MIN || ngtcp2_accept(&head, d->bytes, d->length) != 0) return NULL;
-	if (e->draining || e->half_open >= QUIC_HALF_OPEN_MAX) return NULL;
+	if (e->draining) return NULL;
 	const bool validated = is_validated(e, d, &head, &original);
 	if (!validated && e->half_open >= QUIC_HALF_OPEN) {
 		retry(e, d, &head);

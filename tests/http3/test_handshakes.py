@@ -1,9 +1,13 @@
 """Handshakes over QUIC: what comes in another order than it was sent."""
 
+import pytest
+
 from served import SMALL
 
 LONG = "x" * 200  # a protocol that no server speaks; six of them make a ClientHello of two datagrams
 SERVER_HELLO = 1000  # bytes; a datagram that acknowledges is shorter
+RETRY = 0xF0  # the type of a long header
+HANDSHAKES = 2 * 64
 
 
 def reordering(client):
@@ -36,3 +40,23 @@ def test_a_client_hello_whose_parts_are_swapped_is_answered(client, server):
             assert c.get("/small.bin").body == SMALL
         counts.append(link.count)
     assert min(counts) == 2, counts
+
+
+def test_an_address_with_many_handshakes_keeps_out_itself_alone(http3, client, files):
+    """See QUIC_HALF_OPEN_ADDRESS. Retry packets are answered here, and nothing else is."""
+
+    class Deaf(client.Link):
+        def received(self, datagram):
+            return [datagram] if datagram[0] & 0xF0 == RETRY else []
+
+    with http3.serve(files, "-j", "1") as server:
+        for _ in range(HANDSHAKES):
+            c = client.Client(server, Deaf(), source="127.0.0.9", settle=False, wait=False)
+            c.turn()
+            c.flush()
+            c.socket.close()
+        for n in range(20):
+            with client.Client(server, source=f"127.0.0.{10 + n}") as c:
+                assert c.get("/small.bin").body == SMALL
+        with client.Client(server, source="127.0.0.9", wait=False) as c, pytest.raises(AssertionError, match="did not happen"):
+            c.until(lambda: c.handshake, 1)
