@@ -32,7 +32,7 @@ struct http3 *http3_new(const struct http3_context *context, const struct http3_
 	return h;
 }
 
-void http3_close(struct http3 *h, struct http3_stream *q) {
+static void free_stream(struct http3 *h, struct http3_stream *q) {
 	if (q->stream) stream_close(q->stream);
 	http3_free_chunks(h, q);
 	h->received -= q->payload_room;
@@ -43,9 +43,17 @@ void http3_close(struct http3 *h, struct http3_stream *q) {
 	free(q);
 }
 
+enum http3_error http3_close(struct http3 *h, struct http3_stream *q) {
+	const bool unanswered = q->kind == HTTP3_REQUEST && !q->end_sent, own = q == h->own;
+	free_stream(h, q);
+	if (own) h->own = NULL;
+	if (own) return HTTP3_CLOSED_CRITICAL_STREAM; /* the client has stopped it */
+	return unanswered ? http3_count(h, HTTP3_FLOOD_RESETS) : HTTP3_OK;
+}
+
 void http3_free(struct http3 *h) {
 	if (!h) return;
-	while (h->all) http3_close(h, h->all);
+	while (h->all) free_stream(h, h->all);
 	while (h->streams.first) stream_close(h->streams.first);
 	free(h->unopened);
 	free(h);
@@ -316,7 +324,10 @@ static enum http3_error end_input(struct http3 *h, struct http3_stream *q) {
 		return HTTP3_CLOSED_CRITICAL_STREAM;
 	if (q->kind != HTTP3_REQUEST || q->deaf) return HTTP3_OK;
 	if (q->in_frame || q->head_length) return HTTP3_FRAME_ERROR;
-	if (!q->has_head) return http3_reset(h, q, HTTP3_REQUEST_INCOMPLETE);
+	if (!q->has_head) {
+		http3_reset(h, q, HTTP3_REQUEST_INCOMPLETE);
+		return HTTP3_OK;
+	}
 	/* what has come last was not known to be the end, unless it came with it */
 	const bool open = q->stream && q->stream->receiving;
 	return open ? http3_take_content(h, q, (struct slice){.at = "", .length = 0}, true) : HTTP3_OK;
@@ -340,8 +351,8 @@ enum http3_error http3_received(struct http3 *h) {
 enum http3_error http3_cancelled(struct http3 *h, struct http3_stream *q) {
 	if (q->kind == HTTP3_UNKNOWN || q->kind == HTTP3_IGNORED) return HTTP3_OK;
 	if (q->kind != HTTP3_REQUEST) return HTTP3_CLOSED_CRITICAL_STREAM;
-	if (q->deaf && !q->stream) return HTTP3_OK;
-	return http3_reset(h, q, HTTP3_REQUEST_CANCELLED);
+	if (!q->deaf || q->stream) http3_reset(h, q, HTTP3_REQUEST_CANCELLED);
+	return HTTP3_OK;
 }
 
 /* --- the end --- */

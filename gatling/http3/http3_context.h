@@ -16,7 +16,7 @@ enum {
 	HTTP3_STREAM_WINDOW = 64 * 1024, /* bytes that the client may send ahead on a stream */
 	/* Frames in a second, of kinds that are cheap to send but not to handle; more: HTTP3_EXCESSIVE_LOAD. */
 	HTTP3_OTHERS = 512, /* PRIORITY_UPDATE, unknown and empty frames */
-	HTTP3_RESETS = 256  /* streams that the client resets or stops, or the server resets */
+	HTTP3_RESETS = 256  /* requests whose streams end without a whole response: either side has reset or stopped them */
 };
 
 /* Error codes (RFC 9114, section 8.1; RFC 9204, section 6). */

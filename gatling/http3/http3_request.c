@@ -3,19 +3,18 @@
 #include "gatling/http3/http3.h"
 #include "gatling/http3/session.h"
 
-enum http3_error http3_reset(struct http3 *h, struct http3_stream *q, enum http3_error error) {
+void http3_reset(struct http3 *h, struct http3_stream *q, enum http3_error error) {
 	http3_give_up(h, q);
 	h->transport->reset(h->streams.connection, q->id, error);
-	return http3_count(h, HTTP3_FLOOD_RESETS);
 }
 
 /* Does what a result of streams/ asks for. */
 static enum http3_error conclude(struct http3 *h, struct http3_stream *q, enum streams_taken taken) {
 	switch (taken) {
 	case STREAMS_TAKEN: break;
-	case STREAMS_MALFORMED: return http3_reset(h, q, HTTP3_MESSAGE_ERROR);
-	case STREAMS_REFUSED: return http3_reset(h, q, HTTP3_REQUEST_REJECTED);
-	case STREAMS_TOO_MUCH: return http3_reset(h, q, HTTP3_EXCESSIVE_LOAD);
+	case STREAMS_MALFORMED: http3_reset(h, q, HTTP3_MESSAGE_ERROR); break;
+	case STREAMS_REFUSED: http3_reset(h, q, HTTP3_REQUEST_REJECTED); break;
+	case STREAMS_TOO_MUCH: http3_reset(h, q, HTTP3_EXCESSIVE_LOAD); break;
 	case STREAMS_NO_MEMORY: return HTTP3_INTERNAL_ERROR;
 	}
 	return HTTP3_OK;
@@ -60,7 +59,7 @@ static enum http3_error answer_request(struct http3 *h, struct http3_stream *q, 
 enum http3_error http3_refuse_section(struct http3 *h, struct http3_stream *q) {
 	struct stream_request asked = {.id = (uint64_t)q->id, .priority = PRIORITY_DEFAULT, .receiving = true, .own = q};
 	struct request unknown = {.line = SLICE("-")};
-	if (q->has_head) return http3_reset(h, q, HTTP3_EXCESSIVE_LOAD);
+	if (q->has_head) return conclude(h, q, STREAMS_TOO_MUCH);
 	q->has_head = true;
 	const enum streams_taken taken = streams_take_request(&h->streams, &asked, &unknown, 431, false);
 	return taken == STREAMS_TAKEN ? answer_request(h, q, &asked, 431) : conclude(h, q, taken);
@@ -81,12 +80,12 @@ enum http3_error http3_take_section(struct http3 *h, struct http3_stream *q, str
 	if (status == FIELD_SECTION_WRONG) return QPACK_DECOMPRESSION_FAILED;
 	if (trailers) {
 		q->has_trailers = true;
-		if (status) return http3_reset(h, q, HTTP3_MESSAGE_ERROR);
+		if (status) return conclude(h, q, STREAMS_MALFORMED);
 		const bool open = q->stream && (q->stream->receiving || q->stream->discards);
 		return open ? conclude(h, q, stream_take_trailers(q->stream, request.lines, true)) : HTTP3_OK;
 	}
 	q->has_head = true;
-	if (h->draining && q->id > h->highest) return http3_reset(h, q, HTTP3_REQUEST_REJECTED);
+	if (h->draining && q->id > h->highest) return conclude(h, q, STREAMS_REFUSED);
 	/* the memory may grow, see STREAMS_PASSED_CONTENT */
 	const bool full = http3_memory(h) > h->context->memory_max / 2;
 	const enum streams_taken taken = streams_take_request(&h->streams, &asked, &request, status, full);

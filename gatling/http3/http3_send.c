@@ -96,9 +96,7 @@ static void end_after(struct stream *s) {
 }
 
 /* Resets a stream whose response cannot be completed. */
-static void give_up(struct http3 *h, struct stream *s) {
-	h->streams.failed |= http3_reset(h, s->own, HTTP3_INTERNAL_ERROR) != HTTP3_OK;
-}
+static void give_up(struct http3 *h, struct stream *s) { http3_reset(h, s->own, HTTP3_INTERNAL_ERROR); }
 
 /* Ends a stream whose proxied request has ended: sends its end, resets it, or answers that it could not be passed
  * on. */

@@ -86,7 +86,7 @@ bool http3_integer(struct slice *data, uint64_t *n);
 /* Counts a frame or a reset. Returns HTTP3_EXCESSIVE_LOAD if there were too many in this second. */
 enum http3_error http3_count(struct http3 *h, enum http3_flood kind);
 
-/* --- http3_request.c: these return HTTP3_OK, or the error that ends the connection --- */
+/* --- http3_request.c: but for the last one these return HTTP3_OK, or the error that ends the connection --- */
 
 /* Handles a complete field section: a request, or trailer fields. ends: nothing follows. */
 enum http3_error http3_take_section(struct http3 *h, struct http3_stream *q, struct slice section, bool ends);
@@ -98,7 +98,7 @@ enum http3_error http3_take_content(struct http3 *h, struct http3_stream *q, str
 enum http3_error http3_refuse_section(struct http3 *h, struct http3_stream *q);
 
 /* Ends a stream in both directions, and the request on it. */
-enum http3_error http3_reset(struct http3 *h, struct http3_stream *q, enum http3_error error);
+void http3_reset(struct http3 *h, struct http3_stream *q, enum http3_error error);
 
 /* --- http3_send.c --- */
 

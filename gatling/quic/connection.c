@@ -173,8 +173,8 @@ static int open_window(ngtcp2_conn *conn, int64_t id, uint64_t most, void *conne
 static int close_stream(ngtcp2_conn *conn, uint32_t flags, int64_t id, uint64_t error, void *connection, void *stream) {
 	struct quic_connection *c = connection;
 	(void)flags, (void)error;
-	if (stream) http3_close(c->http3, stream);
-	if (!ngtcp2_is_bidi_stream(id)) return 0;
+	const enum http3_error ended = stream ? http3_close(c->http3, stream) : HTTP3_OK;
+	if (ended || !ngtcp2_is_bidi_stream(id)) return fail(c, ended);
 	if (++c->streams_ended < STREAMS_AGAIN) return 0;
 	ngtcp2_conn_extend_max_streams_bidi(conn, c->streams_ended);
 	c->streams_ended = 0;
