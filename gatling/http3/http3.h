@@ -27,7 +27,7 @@ struct http3_stream *http3_open(struct http3 *http3, int64_t id);
  * connection. */
 enum http3_error http3_receive(struct http3 *http3, struct http3_stream *stream, struct slice data, bool ends);
 
-/* Ends a request: the client has reset its side of the stream, or has asked the server to end the other one. */
+/* Ends a request: the client has reset its side of the stream. */
 enum http3_error http3_cancelled(struct http3 *http3, struct http3_stream *stream);
 
 /* Called when all that was received together has been handled. Returns as http3_receive(). */

@@ -51,7 +51,6 @@ static enum http3_error answer_request(struct http3 *h, struct http3_stream *q, 
 	if (asked->exchange.counted) /* no stream has taken it over */
 		limits_return_requests(h->context->exchanges->limits, &asked->client, 1);
 	if (!ok) return HTTP3_INTERNAL_ERROR;
-	if (asked->discards) h->transport->stop(h->streams.connection, q->id, HTTP3_NO_ERROR);
 	q->deaf = asked->discards;
 	return HTTP3_OK;
 }

@@ -207,8 +207,8 @@ void http3_sent(struct http3 *h, const struct http3_piece *piece, size_t n) {
 	}
 	if (n < piece->length || !piece->ends) return;
 	q->end_sent = true;
-	if (q->stream && (q->stream->receiving || q->stream->discards) &&
-		!q->deaf) { /* RFC 9114, section 4.1: the rest is not needed */
+	if (q->stream &&
+		(q->stream->receiving || q->stream->discards)) { /* RFC 9114, section 4.1: the rest is not needed */
 		h->transport->stop(h->streams.connection, q->id, HTTP3_NO_ERROR);
 		q->deaf = true;
 	}

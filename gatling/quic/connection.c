@@ -148,19 +148,11 @@ static int take_acknowledgement(ngtcp2_conn *conn, int64_t id, uint64_t offset, 
 	return 0;
 }
 
-static int cancel(struct quic_connection *c, void *stream) {
-	return stream ? fail(c, http3_cancelled(c->http3, stream)) : 0;
-}
-
 static int take_reset(ngtcp2_conn *conn, int64_t id, uint64_t final_size, uint64_t error, void *connection,
 					  void *stream) {
+	struct quic_connection *c = connection;
 	(void)conn, (void)id, (void)final_size, (void)error;
-	return cancel(connection, stream);
-}
-
-static int take_stop(ngtcp2_conn *conn, int64_t id, uint64_t error, void *connection, void *stream) {
-	(void)conn, (void)id, (void)error;
-	return cancel(connection, stream);
+	return stream ? fail(c, http3_cancelled(c->http3, stream)) : 0;
 }
 
 static int open_window(ngtcp2_conn *conn, int64_t id, uint64_t most, void *connection, void *stream) {
@@ -201,7 +193,6 @@ void quic_set_callbacks(ngtcp2_callbacks *callbacks) {
 									.recv_stream_data = take_data,
 									.acked_stream_data_offset = take_acknowledgement,
 									.stream_reset = take_reset,
-									.stream_stop_sending = take_stop,
 									.extend_max_stream_data = open_window,
 									.stream_close = close_stream};
 }

@@ -11,9 +11,11 @@ from frames import (
 )  # fmt: skip
 from gatling import Root, eventually
 from served import BIG, SMALL
+from upstream import Upstream
 
 BODY_MAX = 1 << 20
 GOAWAY_FIRST = (1 << 62) - 4  # the first of two (RFC 9114, section 5.2)
+PAGE = b"x" * 200_000
 STREAMS_FILES = 4  # others wait until these have been sent
 
 
@@ -72,6 +74,32 @@ def test_who_is_refused_while_sending_content_reads_the_answer_and_goes_on(c):
     answer = c.answer(stream)
     assert answer.status == 413 and answer.reset is None and c.until(lambda: answer.stopped) == NO_ERROR
     assert c.get("/small.bin").body == SMALL
+
+
+EARLY = {
+    "an upstream": ("/app/x", (), "POST", lambda link: (link.head(), link.answer(PAGE), link.ended())),
+    "no upstream": ("/app/x", (), "POST", lambda link: (link.head(), link.send(b"nonsense\r\n\r\n"))),
+    "an error": ("/none", [("expect", "100-continue")], "GET", None),
+}
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_an_answer_that_does_not_wait_for_content_is_complete(http3, client, name):
+    """RFC 9114, section 4.1. The client is asked to end its request when it has been sent: some drop an answer otherwise."""
+    path, fields, method, serve = EARLY[name]
+    with Upstream(serve) as upstream:
+        root = Root({"404.html": PAGE, "50x.html": PAGE, "_redirects": f"/app/* http://{upstream.address}/:splat 200\n".encode()})
+        with http3.serve(root, "-j", "1", "--upstream", upstream.allowed) as server, client.Client(server, window=10_000, hold=True) as c:
+            server.get("/none")  # now the page is in memory
+            stream = c.ask(path, *fields, method=method, body=None if fields else b"x", end=False)
+            c.until(lambda: stream in c.order)
+            c.sync()
+            assert c.found[stream].stopped is None and c.found[stream].reset is None
+            c.widen(stream, 1 << 24)
+            answer = c.answer(stream)
+            assert answer.status and answer.reset is None and answer.body == PAGE
+            assert c.until(lambda: answer.stopped) == NO_ERROR
+        root.remove()
 
 
 def test_more_content_than_anybody_needs_is_refused(c):
