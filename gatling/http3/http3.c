@@ -45,6 +45,7 @@ static void free_stream(struct http3 *h, struct http3_stream *q) {
 
 enum http3_error http3_close(struct http3 *h, struct http3_stream *q) {
 	const bool unanswered = q->kind == HTTP3_REQUEST && !q->end_sent, own = q == h->own;
+	if (q->owed) h->transport->consumed(h->streams.connection, q->id, q->owed);
 	free_stream(h, q);
 	if (own) h->own = NULL;
 	if (own) return HTTP3_CLOSED_CRITICAL_STREAM; /* the client has stopped it */

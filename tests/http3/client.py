@@ -11,6 +11,7 @@ import pylsqpack
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
+from aioquic.tls import Epoch
 
 import answers
 from frames import CONTROL, DATA, GOAWAY, HEADERS, SETTINGS, frame, number, read_number, request, section, settings
@@ -18,6 +19,7 @@ from gatling import TIMEOUT
 
 RECEIVE_BUFFER = 4 << 20
 DATAGRAM_MAX = 1 << 16
+ACK_DELAY = 0.025  # RFC 9000, section 18.2
 
 
 class Link:
@@ -258,6 +260,11 @@ class Client:
         self.quic._streams[stream].max_stream_data_local = window
         self.quic._local_max_data.value = max(total, self.quic._local_max_data.value)
         self.flush()
+
+    def acknowledge(self):
+        """Goes on until all that has come is acknowledged. aioquic is in no hurry."""
+        while self.quic._spaces[Epoch.ONE_RTT].ack_at is not None:  # pylint: disable=protected-access
+            self.turn(ACK_DELAY)
 
     @property
     def settings(self):

@@ -3,6 +3,7 @@
 import re
 import signal
 import time
+from base64 import b64encode
 
 import pytest
 
@@ -11,10 +12,12 @@ from frames import (
 )  # fmt: skip
 from gatling import Root, eventually
 from served import BIG, SMALL
+from test_guard import hashed
 from upstream import Upstream
 
 BODY_MAX = 1 << 20
 GOAWAY_FIRST = (1 << 62) - 4  # the first of two (RFC 9114, section 5.2)
+QUIC_WINDOW, UPLOAD = 256 << 10, 20_000
 PAGE = b"x" * 200_000
 STREAMS_FILES = 4  # others wait until these have been sent
 
@@ -179,6 +182,22 @@ def test_no_more_is_sent_than_the_windows_allow(client, server):
 def test_a_window_of_the_connection_that_is_closed_is_waited_for(client, server):
     with client.Client(server, total=10_000) as c:
         assert [answer.body for answer in c.answers(c.ask("/big.bin"), c.ask("/big.bin"), c.ask("/small.bin"))] == [BIG, BIG, SMALL]
+
+
+def test_uploads_that_are_reset_give_their_part_of_the_window_back(http3, client):
+    """Their content is kept until a password has been checked, which takes longer."""
+    with Upstream(lambda link: (link.head(), link.ended())) as upstream:
+        root = Root({"small.bin": SMALL, "app/.htaccess": b"A realm\nann:" + hashed("$6$rounds=200000$saltsalt").encode() + b"\n",
+                     "_redirects": f"/app/* http://{upstream.address}/:splat 200\n".encode()})  # fmt: skip
+        with http3.serve(root, "-j", "1", "--upstream", upstream.allowed) as server, client.Client(server) as c:
+            for n in range(2 * QUIC_WINDOW // UPLOAD):
+                stream = c.ask("/app/x", ("authorization", "Basic " + b64encode(b"ann:%d" % n).decode()), method="PUT", body=b"x" * UPLOAD, end=False)
+                c.sync()
+                c.reset(stream, REQUEST_CANCELLED)
+                assert c.answer(stream).reset == REQUEST_CANCELLED
+                c.acknowledge()
+            assert c.answer(c.ask("/small.bin", method="PUT", body=b"x" * QUIC_WINDOW)).status == 405
+        root.remove()
 
 
 # --- connections ---
