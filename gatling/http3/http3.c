@@ -40,6 +40,7 @@ static void free_stream(struct http3 *h, struct http3_stream *q) {
 	if (q->previous) q->previous->next = q->next;
 	else h->all = q->next;
 	if (q->next) q->next->previous = q->previous;
+	h->requests -= q->kind == HTTP3_REQUEST;
 	free(q);
 }
 
@@ -64,6 +65,12 @@ struct streams *http3_streams(struct http3 *h) {
 	return &h->streams;
 }
 
+struct waiting http3_wait(const struct http3 *h) {
+	struct waiting wait = streams_wait(&h->streams);
+	if (wait.what == WAIT_REQUEST && h->requests) wait.what = WAIT_CLIENT_TAKES;
+	return wait;
+}
+
 size_t http3_memory(const struct http3 *h) {
 	return sizeof *h + unopened_memory(h->unopened) + h->streams.memory + (size_t)h->unacknowledged + h->received;
 }
@@ -73,6 +80,7 @@ static struct http3_stream *add_stream(struct http3 *h, int64_t id, enum http3_k
 	if (!q) return NULL;
 	q->id = id;
 	q->kind = kind;
+	h->requests += kind == HTTP3_REQUEST;
 	q->next = h->all;
 	if (q->next) q->next->previous = q;
 	h->all = q;
@@ -381,5 +389,5 @@ bool http3_drain(struct http3 *h) {
 }
 
 bool http3_ended(const struct http3 *h) {
-	return h->streams.failed || (h->draining && !h->streams.open && !h->unacknowledged);
+	return h->streams.failed || (h->draining && !h->requests && !h->unacknowledged);
 }

@@ -17,6 +17,9 @@ void http3_free(struct http3 *http3); /* NULL is allowed */
 
 struct streams *http3_streams(struct http3 *http3);
 
+/* Returns what it waits for: as streams_wait(), and then that the client takes the responses that have been sent. */
+struct waiting http3_wait(const struct http3 *http3);
+
 /* Begins to send: SETTINGS on the server's control stream, which has that id. Returns it, or NULL without memory. */
 struct http3_stream *http3_begin(struct http3 *http3, int64_t id);
 
@@ -62,7 +65,7 @@ void http3_announce_end(struct http3 *http3);
  * before. */
 bool http3_drain(struct http3 *http3);
 
-/* Returns whether that has been sent, no request is under way, and all has been acknowledged. */
+/* Returns whether that has been sent, the streams of all requests have ended, and all has been acknowledged. */
 bool http3_ended(const struct http3 *http3);
 
 size_t http3_memory(const struct http3 *http3);

@@ -64,6 +64,7 @@ struct http3 {
 	const struct http3_context *context;
 	const struct http3_transport *transport;
 	struct http3_stream *all, *own;       /* own: the control stream */
+	unsigned requests;                    /* of these: streams of requests, until all of the response has arrived */
 	uint64_t unacknowledged;              /* bytes in chunks */
 	size_t received;                      /* bytes of memory for payloads */
 	struct unopened_priorities *unopened; /* or NULL */

@@ -22,7 +22,7 @@ static int limit_s(const struct quic_connection *c, enum wait_for what) {
 
 static void check(struct quic_connection *c, int64_t now_ms) {
 	struct streams *t = http3_streams(c->http3);
-	const struct waiting wait = streams_wait(t);
+	const struct waiting wait = http3_wait(c->http3);
 	const int64_t limit_ms = (int64_t)limit_s(c, wait.what) * 1000;
 	if (streams_take_progress(t) || wait.what != c->waits) c->since_ms = now_ms;
 	c->waits = wait.what;
@@ -40,7 +40,7 @@ static void check(struct quic_connection *c, int64_t now_ms) {
 }
 
 /* Returns whether it waits for a request. */
-static bool is_idle(const struct quic_connection *c) { return c->http3 && !http3_streams(c->http3)->open; }
+static bool is_idle(const struct quic_connection *c) { return c->http3 && http3_wait(c->http3).what == WAIT_REQUEST; }
 
 /* Returns the connection that is closed first for its memory: of those that wait for a request, the one that has done
  * so longest; otherwise the one that takes most. */

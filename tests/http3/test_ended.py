@@ -17,6 +17,7 @@ from upstream import Upstream
 
 BODY_MAX = 1 << 20
 GOAWAY_FIRST = (1 << 62) - 4  # the first of two (RFC 9114, section 5.2)
+QUIC_LAST_S = 2
 QUIC_WINDOW, UPLOAD = 256 << 10, 20_000
 PAGE = b"x" * 200_000
 STREAMS_FILES = 4  # others wait until these have been sent
@@ -272,3 +273,40 @@ def test_a_client_that_asks_while_the_end_is_announced_is_answered(http3, client
         assert c.get("/small.bin").body == SMALL
         assert c.ended() == NO_ERROR and c.goaways() == [GOAWAY_FIRST, 8]
         server.wait()
+
+
+def test_what_was_sent_before_the_end_is_waited_for(http3, client, files):
+    """Whatever is lost on the way, for longer than QUIC_LAST_S."""
+
+    class Losing(client.Link):
+        loses, lost = False, 0
+
+        def received(self, datagram):
+            self.lost += self.loses
+            return [] if self.loses else [datagram]
+
+    link = Losing()
+    with http3.serve(files, "-j", "1", drain_delay=None) as server, client.Client(server, link) as c:
+        assert c.get("/empty.txt").status == 200
+        link.loses = True
+        stream = c.ask("/small.bin")
+        c.until(lambda: link.lost)
+        server.signal(signal.SIGTERM)
+        until = time.monotonic() + 2 * QUIC_LAST_S
+        while time.monotonic() < until:
+            c.turn(0.1)
+        link.loses = False
+        assert c.answer(stream).body == SMALL and c.ended() == NO_ERROR
+        server.wait()
+
+
+def test_a_client_that_is_gone_is_not_waited_for(http3, client, files):
+    with http3.serve(files, "-j", "1", drain_delay=None) as server, client.Client(server) as c:
+        assert c.get("/small.bin").body == SMALL
+        c.acknowledge()
+        c.socket.close()
+        started = time.monotonic()
+        server.signal(signal.SIGTERM)
+        server.wait()
+        assert time.monotonic() - started < 4 * QUIC_LAST_S
+        c.end = True
