@@ -25,6 +25,7 @@ struct http3 *http3_new(const struct http3_context *context, const struct http3_
 	h->context = context;
 	h->transport = transport;
 	h->highest = -1;
+	h->goaway = UINT64_MAX;
 	h->streams.exchanges = context->exchanges;
 	h->streams.protocol = &http3_protocol;
 	h->streams.common_block = &context->common_block;
@@ -162,12 +163,32 @@ static enum http3_error take_settings(struct http3 *h, struct slice payload) {
 	return HTTP3_OK;
 }
 
+/* Checks a frame that has one number, the ID of a push, and nothing else: the server never pushes. MAX_PUSH_ID may only
+ * go up, and GOAWAY down (RFC 9114, sections 5.2, 7.2.3 and 7.2.7). */
+static enum http3_error take_push_id(struct http3 *h, uint64_t type, struct slice payload) {
+	uint64_t id;
+	if (!http3_integer(&payload, &id) || payload.length) return HTTP3_FRAME_ERROR;
+	if (type == HTTP3_FRAME_CANCEL_PUSH) return HTTP3_ID_ERROR;
+	uint64_t *last = type == HTTP3_FRAME_GOAWAY ? &h->goaway : &h->max_push_id;
+	const bool wrong = type == HTTP3_FRAME_GOAWAY ? id > *last : id < *last;
+	*last = id;
+	return wrong ? HTTP3_ID_ERROR : HTTP3_OK;
+}
+
 static enum http3_error take_control_frame(struct http3 *h, uint64_t type, struct slice payload) {
 	switch (type) {
 	case HTTP3_FRAME_SETTINGS: return take_settings(h, payload);
 	case HTTP3_FRAME_PRIORITY_UPDATE: return take_priority_update(h, payload);
-	default: return HTTP3_OK; /* GOAWAY, MAX_PUSH_ID, CANCEL_PUSH: the server never pushes */
+	case HTTP3_FRAME_PUSH_PRIORITY_UPDATE: return HTTP3_ID_ERROR; /* RFC 9218, section 7.2 */
+	default: return take_push_id(h, type, payload);
 	}
+}
+
+/* Returns whether the payload of a frame of the control stream is read. */
+static bool is_of_control(uint64_t type) {
+	return type == HTTP3_FRAME_SETTINGS || type == HTTP3_FRAME_PRIORITY_UPDATE ||
+		   type == HTTP3_FRAME_PUSH_PRIORITY_UPDATE || type == HTTP3_FRAME_CANCEL_PUSH || type == HTTP3_FRAME_GOAWAY ||
+		   type == HTTP3_FRAME_MAX_PUSH_ID;
 }
 
 /* Checks whether a frame may come on the control stream (RFC 9114, section 7.2). */
@@ -175,8 +196,7 @@ static enum http3_error check_control_frame(struct http3 *h, uint64_t type, uint
 	if (!h->settled && type != HTTP3_FRAME_SETTINGS) return HTTP3_MISSING_SETTINGS;
 	if (type == HTTP3_FRAME_DATA || type == HTTP3_FRAME_HEADERS || type == HTTP3_FRAME_PUSH_PROMISE)
 		return HTTP3_FRAME_UNEXPECTED;
-	if (length > PAYLOAD_MAX && (type == HTTP3_FRAME_SETTINGS || type == HTTP3_FRAME_PRIORITY_UPDATE))
-		return HTTP3_EXCESSIVE_LOAD;
+	if (length > PAYLOAD_MAX && is_of_control(type)) return HTTP3_EXCESSIVE_LOAD;
 	return type == HTTP3_FRAME_SETTINGS ? HTTP3_OK : http3_count(h, HTTP3_FLOOD_OTHERS);
 }
 
@@ -196,7 +216,8 @@ static enum http3_error check_request_frame(struct http3 *h, const struct http3_
 	case HTTP3_FRAME_PUSH_PROMISE:
 	case HTTP3_FRAME_GOAWAY:
 	case HTTP3_FRAME_MAX_PUSH_ID:
-	case HTTP3_FRAME_PRIORITY_UPDATE: return HTTP3_FRAME_UNEXPECTED;
+	case HTTP3_FRAME_PRIORITY_UPDATE:
+	case HTTP3_FRAME_PUSH_PRIORITY_UPDATE: return HTTP3_FRAME_UNEXPECTED;
 	default: return http3_count(h, HTTP3_FLOOD_OTHERS);
 	}
 }
@@ -204,7 +225,7 @@ static enum http3_error check_request_frame(struct http3 *h, const struct http3_
 /* Returns whether the payload of the frame is collected. */
 static bool is_collected(const struct http3_stream *q) {
 	if (q->kind == HTTP3_REQUEST) return q->frame == HTTP3_FRAME_HEADERS;
-	return q->frame == HTTP3_FRAME_SETTINGS || q->frame == HTTP3_FRAME_PRIORITY_UPDATE;
+	return is_of_control(q->frame);
 }
 
 /* Moves bytes to q->head until the integers there are complete, of which there are two. Returns false if more are
@@ -312,6 +333,18 @@ static enum http3_error take_instructions(struct slice data) {
 	return data.length ? QPACK_ENCODER_STREAM_ERROR : HTTP3_OK;
 }
 
+/* Handles the instructions of the client's decoder (RFC 9204, section 4.4). It may cancel streams; nothing else has
+ * been sent that it could acknowledge. */
+static enum http3_error take_decoder(struct http3_stream *q, struct slice data) {
+	enum { CANCELLATION = 0x40, KIND = 0xc0, PREFIX = 0x3f, MORE = 0x80 };
+	for (size_t i = 0; i < data.length; i++) {
+		const unsigned char c = (unsigned char)data.at[i];
+		if (!q->in_frame && (c & KIND) != CANCELLATION) return QPACK_DECODER_STREAM_ERROR;
+		q->in_frame = q->in_frame ? c & MORE : (c & PREFIX) == PREFIX; /* the rest of an integer follows */
+	}
+	return HTTP3_OK;
+}
+
 static enum http3_error receive(struct http3 *h, struct http3_stream *q, struct slice data, bool ends) {
 	uint64_t n[2];
 	if (q->kind == HTTP3_UNKNOWN && gather(q, &data, n, 1)) {
@@ -322,7 +355,7 @@ static enum http3_error receive(struct http3 *h, struct http3_stream *q, struct 
 	case HTTP3_CONTROL:
 	case HTTP3_REQUEST: return take_frames(h, q, data, ends);
 	case HTTP3_ENCODER: return take_instructions(data);
-	case HTTP3_DECODER: /* it can acknowledge and cancel nothing but what was never sent: cancellations are harmless */
+	case HTTP3_DECODER: return take_decoder(q, data);
 	default: return HTTP3_OK;
 	}
 }

@@ -25,7 +25,8 @@ enum http3_frame {
 	HTTP3_FRAME_PUSH_PROMISE = 5,
 	HTTP3_FRAME_GOAWAY = 7,
 	HTTP3_FRAME_MAX_PUSH_ID = 0xd,
-	HTTP3_FRAME_PRIORITY_UPDATE = 0xf0700 /* RFC 9218, section 7.2 */
+	HTTP3_FRAME_PRIORITY_UPDATE = 0xf0700, /* RFC 9218, section 7.2 */
+	HTTP3_FRAME_PUSH_PRIORITY_UPDATE = 0xf0701
 };
 
 /* Part of what is sent on a stream. */
@@ -44,7 +45,7 @@ struct http3_stream {
 	bool ends;         /* the end follows what is to be sent */
 	bool end_sent;
 	bool blocked;                           /* the client's window is closed */
-	bool in_frame;                          /* `left` bytes of a frame are to come */
+	bool in_frame;                          /* `left` bytes of a frame are to come, or the rest of an instruction */
 	uint8_t head_length;                    /* bytes of head */
 	unsigned char head[HTTP3_FRAME_HEADER]; /* part of the header of a frame, or of the type of a stream */
 	uint64_t frame, left;
@@ -69,6 +70,7 @@ struct http3 {
 	size_t received;                      /* bytes of memory for payloads */
 	struct unopened_priorities *unopened; /* or NULL */
 	int64_t highest;                      /* ID of a request; -1: none */
+	uint64_t goaway, max_push_id;         /* of the client's last frames */
 	bool has[HTTP3_OWN];                  /* streams of these kinds have been opened */
 	bool settled;                         /* the client's SETTINGS have come */
 	bool announced, draining;             /* the first GOAWAY was sent, and the last one */
