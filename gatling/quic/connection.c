@@ -250,10 +250,10 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 									const ngtcp2_path *path, const ngtcp2_cid *original) {
 	const struct peer peer = peer_of(path->remote.addr);
 	ngtcp2_cid scid;
-	if (!e->handshaking.certificates || quic_is_full(e) || quic_has_most(e) || !quic_half_open_room(e, &peer) ||
+	if (!e->handshaking.certificates || quic_is_full(e) || !quic_half_open_room(e, &peer) ||
 		e->context->refusal(e->context, &peer))
 		return NULL;
-	struct quic_connection *c = calloc(1, sizeof *c);
+	struct quic_connection *c = quic_has_most(e) && !quic_make_room(e) ? NULL : calloc(1, sizeof *c);
 	if (!c) {
 		limits_return_connection(e->context->exchanges.limits, conn_owner(e->context, &peer));
 		return NULL;

@@ -1,5 +1,5 @@
 /* deadline.c - see endpoint.h: how long a connection may wait, by what it waits for (exchange/wait.h), and which ones
- * end when memory runs short. What ngtcp2 counts, handshakes and silence, has its own alarms. */
+ * end when memory or connections run short. What ngtcp2 counts, handshakes and silence, has its own alarms. */
 #include "gatling/quic/endpoint.h"
 #include "gatling/status/counters.h"
 
@@ -39,19 +39,23 @@ static void check(struct quic_connection *c, int64_t now_ms) {
 	}
 }
 
-/* Returns whether it waits for a request. */
-static bool is_idle(const struct quic_connection *c) { return c->http3 && http3_wait(c->http3).what == WAIT_REQUEST; }
+/* Returns since when a connection has waited for a request; 0: it does not. */
+static int64_t idle_since(const struct quic_connection *c) {
+	if (!c->http3 || http3_wait(c->http3).what != WAIT_REQUEST) return 0;
+	return http3_streams(c->http3)->progress ? io_now(c->quic->context->loop) : c->since_ms;
+}
 
-/* Returns the connection that is closed first for its memory: of those that wait for a request, the one that has done
- * so longest; otherwise the one that takes most. */
+/* Returns the connection that is closed first to make room: of those that wait for a request, the one that has done so
+ * longest; otherwise the one that takes most memory. */
 static struct quic_connection *victim(const struct quic *e) {
 	struct quic_connection *found = NULL;
-	bool idle = false;
+	int64_t idle = 0;
 	for (struct quic_connection *c = e->first; c; c = c->next) {
-		const bool waits = is_idle(c);
-		if (c->ended || waits < idle) continue;
-		if (!found || waits > idle || (waits ? c->since_ms < found->since_ms : c->memory > found->memory)) found = c;
-		idle = waits;
+		const int64_t since = idle_since(c);
+		if (c->ended || (idle && !since)) continue;
+		if (found && (idle || !since) && (since ? since > idle : c->memory <= found->memory)) continue;
+		found = c;
+		idle = since;
 	}
 	return found;
 }
@@ -66,6 +70,14 @@ bool quic_has_most(const struct quic *e) {
 	return e->connections >= w->connections_max / QUIC_CONNECTIONS_PART || w->connections >= w->connections_max;
 }
 
+bool quic_make_room(struct quic *e) {
+	struct quic_connection *c = victim(e);
+	const int64_t since_ms = c ? idle_since(c) : 0;
+	if (!since_ms || io_now(e->context->loop) - since_ms < QUIC_IDLE_LEAST_MS) return false;
+	end(c, HTTP3_NO_ERROR, COUNT_CLOSED_IDLE);
+	return true;
+}
+
 void quic_check_later(struct quic *e) {
 	io_loop *loop = e->context->loop;
 	(void)io_alarm_set(loop, &e->alarm, io_now_ns(loop) + INT64_C(1000000) * QUIC_CHECK_MS); /* or with other events */
@@ -75,7 +87,7 @@ void quic_check(struct quic *e) {
 	const int64_t now_ms = io_now(e->context->loop);
 	struct quic_connection *c;
 	for (int i = 0; i < SHED_MOST && quic_is_full(e) && (c = victim(e)); i++) {
-		end(c, is_idle(c) ? HTTP3_NO_ERROR : HTTP3_EXCESSIVE_LOAD, COUNT_CLOSED_MEMORY);
+		end(c, idle_since(c) ? HTTP3_NO_ERROR : HTTP3_EXCESSIVE_LOAD, COUNT_CLOSED_MEMORY);
 		quic_count_memory(c, 0); /* it is freed in this turn */
 	}
 	if (now_ms - e->checked_ms < QUIC_CHECK_MS) return;

@@ -31,7 +31,8 @@ enum {
 	QUIC_PROBE_MS = 1000,                 /* between two questions to the own port, until there is an answer */
 	QUIC_CHECK_MS = 1000,                 /* between two looks at how long connections have waited */
 	QUIC_MEMORY_PART = 2,                 /* 1/2 of --limit memory is the most that QUIC takes */
-	QUIC_CONNECTIONS_PART = 2,            /* and 1/2 of --limit connections */
+	QUIC_CONNECTIONS_PART = 2,            /* and 1/2 of --limit connections: more take the places of idle ones, */
+	QUIC_IDLE_LEAST_MS = 1000,            /* if these have been idle so long */
 	QUIC_DATAGRAMS = 64,                  /* that a connection sends in a turn */
 	QUIC_TABLE = 1024,                    /* lists of IDs at first; doubled as they fill */
 	QUIC_RECEIVE_BUFFER = 4 * 1024 * 1024 /* bytes of a socket's queue: datagrams that find it full are lost */
@@ -233,6 +234,10 @@ void quic_close(struct quic_connection *c, enum http3_error error);
  * what is closed to make room there is not of QUIC. */
 bool quic_is_full(const struct quic *e);
 bool quic_has_most(const struct quic *e);
+
+/* Ends the connection that has been idle longest, for another one. Returns false if none has been for
+ * QUIC_IDLE_LEAST_MS. */
+bool quic_make_room(struct quic *e);
 
 /* Ends connections that have waited too long, or for which there is no memory. quic_check_later() sets an alarm for the
  * next time. */

@@ -1,5 +1,6 @@
 """Content of requests, and what ends before its time over HTTP/3: requests, streams, connections, and the server."""
 
+import contextlib
 import re
 import signal
 import time
@@ -18,6 +19,8 @@ from upstream import Upstream
 BODY_MAX = 1 << 20
 GOAWAY_FIRST = (1 << 62) - 4  # the first of two (RFC 9114, section 5.2)
 QUIC_LAST_S = 2
+QUIC_IDLE_LEAST_S = 1
+CONNECTIONS = 8
 QUIC_WINDOW, UPLOAD = 256 << 10, 20_000
 PAGE = b"x" * 200_000
 STREAMS_FILES = 4  # others wait until these have been sent
@@ -240,6 +243,23 @@ def test_a_window_that_stays_shut_is_not_waited_for(http3, client, files):
     with http3.serve(files, "-j", "1", "-T", "1") as server, client.Client(server, window=0) as c:
         c.ask("/big.bin")
         assert c.ended() == REQUEST_INCOMPLETE
+
+
+def test_the_connection_that_is_idle_longest_makes_room(http3, client, files):
+    """When HTTP/3 has its part of the connections (QUIC_CONNECTIONS_PART). One that has just been used stays."""
+    with http3.serve(files, "-j", "1", "--limit", f"connections={2 * CONNECTIONS}") as server, contextlib.ExitStack() as open_ones:
+        idle = [open_ones.enter_context(client.Client(server)) for _ in range(CONNECTIONS)]
+        for c in idle:
+            assert c.get("/small.bin").body == SMALL
+            c.acknowledge()
+        with client.Client(server, wait=False) as c, pytest.raises(AssertionError, match="did not happen"):
+            c.until(lambda: c.handshake, 0.3)
+        time.sleep(QUIC_IDLE_LEAST_S)
+        assert idle[0].get("/small.bin").body == SMALL
+        with client.Client(server) as c:
+            assert c.get("/small.bin").body == SMALL
+            assert idle[1].ended() == NO_ERROR
+            assert all(c.get("/small.bin").body == SMALL for c in (idle[0], *idle[2:]))
 
 
 # --- the server ---
