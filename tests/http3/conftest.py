@@ -18,6 +18,7 @@ from prepared import FILES
 TOP = Path(__file__).resolve().parent.parent.parent
 BACKPORTS = "trixie-backports"
 BUILD_TIMEOUT_S = 1800
+DEPS = ["make", "-s", "deps", "FOR=http3 check-http3"]
 LEAVE_ROOT = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 
 
@@ -26,8 +27,8 @@ def make_debian(tar):
     with tempfile.TemporaryDirectory(prefix="gatling-http3-") as path:
         make_root("trixie", path)
         Path(path, f"etc/apt/sources.list.d/{BACKPORTS}.list").write_text(f"deb {REGISTRY}/debian {BACKPORTS} main\n")
-        apt = ["apt-get", "-q", "install", "-y", "--no-install-recommends", "ccache", f"curl/{BACKPORTS}", "libcmocka-dev"]
-        for command in (["make", "deps", "FOR=http3"], apt, ["apt-get", "clean"]):
+        apt = ["apt-get", "-q", "install", "-y", "--no-install-recommends", f"curl/{BACKPORTS}"]
+        for command in (DEPS, apt, ["apt-get", "clean"]):
             run([*inside(path, TOP, TOP), *command])
         subprocess.run(["tar", "-C", path, "--exclude=./dev/*", "-cf", tar, "."], check=True)
 
@@ -62,7 +63,7 @@ class Http3:
                 unpack(tar, self.root)
                 self.root.chmod(0o755)
                 stamp.write_text(made)
-            self.run("make", "-s", "deps", "FOR=http3")
+            self.run(*DEPS)
             self.run("make", "-s", f"-j{os.cpu_count()}", f"BUILD={self.build}", "check-http3")
 
     def run(self, *command):
