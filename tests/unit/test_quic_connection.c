@@ -1,0 +1,183 @@
+/* test_quic_connection.c - how connections of QUIC begin and end, and what an address gets that has not shown that it
+ * receives. */
+#include "tests/quic/client.h"
+#include "tests/quic/server.h"
+#include "tests/unit/check.h"
+
+enum { SHORT_MS = 10 * NETWORK_DELAY_MS, LONG_MS = 60000, AMPLIFICATION = 3 };
+
+static struct client *client;
+static struct client_stream *stream;
+
+static int set_up(void **state) {
+	(void)state;
+	server_open();
+	client = client_new(0);
+	return 0;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	client_free(client);
+	server_close();
+	return 0;
+}
+
+static bool is_open(void) { return client->open; }
+static bool has_ended(void) { return client->ended; }
+static bool has_got(void) { return client_has_got(stream, server_content, SERVER_SMALL_LENGTH); }
+static bool is_accepted(void) { return server_quic()->connections; }
+static bool nobody_is_left(void) { return !server_quic()->connections; }
+
+/* Asks for a file. Returns whether it comes. */
+static bool get(void) {
+	stream = client_get(client, SERVER_SMALL);
+	return pass_until(has_got, LONG_MS);
+}
+
+/* --- the beginning --- */
+
+/* RFC 9000, section 8 */
+static void an_address_that_does_not_answer_gets_three_times_what_it_sent(void **state) {
+	(void)state;
+	assert_true(pass_until(is_accepted, SHORT_MS));
+	client->silent = true;
+	assert_true(pass_until(nobody_is_left, LONG_MS));
+	assert_true(network_sums.bytes[0] > network_sums.bytes[1]);
+	if (network_sums.bytes[0] > AMPLIFICATION * network_sums.bytes[1])
+		fail_msg("%zu bytes for %zu", network_sums.bytes[0], network_sums.bytes[1]);
+}
+
+static void a_handshake_without_an_end_is_given_up(void **state) {
+	(void)state;
+	assert_true(pass_until(is_accepted, SHORT_MS));
+	client->silent = true;
+	pass(QUIC_HANDSHAKE_S * 1000 - SHORT_MS);
+	assert_int_equal(server_quic()->half_open, 1);
+	pass(2 * SHORT_MS);
+	assert_int_equal(server_quic()->half_open, 0);
+	assert_true(nobody_is_left());
+}
+
+/* Leaves as many handshakes without an end, so that the next address is validated. */
+static void leave_half_open(void) {
+	struct client *other[QUIC_HALF_OPEN];
+	client->silent = true;
+	for (unsigned i = 0; i < QUIC_HALF_OPEN; i++) other[i] = client_new(i + 1);
+	pass(NETWORK_DELAY_MS);
+	assert_int_equal(server_quic()->half_open, QUIC_HALF_OPEN);
+	for (unsigned i = 0; i < QUIC_HALF_OPEN; i++) client_free(other[i]);
+	client_free(client);
+	client = client_new(0);
+}
+
+static void when_many_handshakes_are_under_way_an_address_is_validated(void **state) {
+	(void)state;
+	leave_half_open();
+	assert_true(get());
+	assert_true(client->was_retried);
+	assert_int_equal(server_quic()->connections, QUIC_HALF_OPEN + 1);
+}
+
+static bool was_retried(void) { return client->was_retried; }
+
+static struct fate lose_what_follows_a_retry(bool to_server, unsigned number) {
+	(void)number;
+	return (struct fate){.copies = !(to_server && client->was_retried), .delay_ms = NETWORK_DELAY_MS};
+}
+
+static void the_token_of_a_retry_is_of_one_address(void **state) {
+	(void)state;
+	leave_half_open();
+	network_set_fate(lose_what_follows_a_retry);
+	assert_true(pass_until(was_retried, SHORT_MS));
+	pass(NETWORK_DELAY_MS);
+	network_set_fate(NULL);
+	client->address = network_client(CLIENTS); /* from where it sends the token again */
+	pass(1000);
+	assert_int_equal(server_quic()->connections, QUIC_HALF_OPEN);
+	client->address = network_client(0);
+	assert_true(get());
+}
+
+/* --- while it is open --- */
+
+static void keys_are_updated(void **state) {
+	(void)state;
+	assert_true(get());
+	for (int i = 0; i < 3; i++) {
+		pass(1000);
+		assert_int_equal(ngtcp2_conn_initiate_key_update(client->conn, (uint64_t)network_now_ns()), 0);
+		assert_true(get());
+	}
+	assert_false(client->ended);
+}
+
+/* --- the end --- */
+
+static void an_idle_connection_ends_without_a_word(void **state) {
+	(void)state;
+	assert_true(get());
+	pass(SHORT_MS);
+	client->silent = true;
+	pass(QUIC_IDLE_S * 1000 - 2 * SHORT_MS);
+	const unsigned sent = network_sums.datagrams[0];
+	assert_false(nobody_is_left());
+	assert_true(pass_until(nobody_is_left, 3 * SHORT_MS));
+	assert_int_equal(network_sums.datagrams[0], sent);
+}
+
+static void a_client_that_has_gone_is_forgotten(void **state) {
+	(void)state;
+	assert_true(get());
+	client_close(client, HTTP3_NO_ERROR);
+	assert_true(pass_until(nobody_is_left, 2 * NETWORK_DELAY_MS));
+}
+
+static void the_client_of_a_lost_connection_is_told(void **state) {
+	(void)state;
+	assert_true(get());
+	quic_free_connection(server_quic()->first); /* without a word */
+	stream = client_get(client, SERVER_SMALL);
+	assert_true(pass_until(has_ended, SHORT_MS));
+	assert_true(client->was_reset);
+}
+
+static void the_end_of_the_server_is_said(void **state) {
+	(void)state;
+	assert_true(get());
+	quic_drain(server_quic(), true);
+	assert_true(pass_until(has_ended, QUIC_LAST_S * 1000 + QUIC_CHECK_MS + SHORT_MS));
+	assert_int_equal(client->error, HTTP3_NO_ERROR);
+	assert_true(nobody_is_left());
+}
+
+static void an_error_of_http3_is_said(void **state) {
+	(void)state;
+	assert_true(pass_until(is_open, SHORT_MS));
+	client_send(client, true, SLICE("\1"), false); /* a push */
+	assert_true(pass_until(has_ended, SHORT_MS));
+	assert_int_equal(client->error, HTTP3_STREAM_CREATION_ERROR);
+	assert_true(nobody_is_left());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		TEST(an_address_that_does_not_answer_gets_three_times_what_it_sent),
+		TEST(a_handshake_without_an_end_is_given_up),
+		TEST(when_many_handshakes_are_under_way_an_address_is_validated),
+		TEST(the_token_of_a_retry_is_of_one_address),
+		TEST(keys_are_updated),
+		TEST(an_idle_connection_ends_without_a_word),
+		TEST(a_client_that_has_gone_is_forgotten),
+		TEST(the_client_of_a_lost_connection_is_told),
+		TEST(the_end_of_the_server_is_said),
+		TEST(an_error_of_http3_is_said),
+	};
+	server_set_up();
+	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	server_tear_down();
+	return failed;
+}
