@@ -47,7 +47,8 @@ static bool add_field(struct request_fields *fields, const nghttp3_qpack_nv *nv)
 	return added;
 }
 
-/* Decodes the fields of a section. Returns 0, 431, or FIELD_SECTION_WRONG. */
+/* Decodes the fields of a section. Returns 0, 431, or FIELD_SECTION_WRONG. After an error of its own the decoder
+ * decodes nothing more: it is closed. */
 static int decode(struct field_decoder *d, struct request_fields *fields, struct slice section) {
 	uint8_t flags = 0;
 	nghttp3_qpack_stream_context_reset(d->context);
@@ -55,8 +56,10 @@ static int decode(struct field_decoder *d, struct request_fields *fields, struct
 		nghttp3_qpack_nv nv;
 		nghttp3_ssize n = nghttp3_qpack_decoder_read_request(d->decoder, d->context, &nv, &flags,
 															 (const uint8_t *)section.at, section.length, 1);
-		if (n == NGHTTP3_ERR_QPACK_HEADER_TOO_LARGE) return 431;
-		if (n < 0 || flags & NGHTTP3_QPACK_DECODE_FLAG_BLOCKED) return FIELD_SECTION_WRONG;
+		if (n < 0 || flags & NGHTTP3_QPACK_DECODE_FLAG_BLOCKED) {
+			close_decoder(d);
+			return n == NGHTTP3_ERR_QPACK_HEADER_TOO_LARGE ? 431 : FIELD_SECTION_WRONG;
+		}
 		section = slice_rest(section, (size_t)n);
 		if (flags & NGHTTP3_QPACK_DECODE_FLAG_EMIT && !add_field(fields, &nv)) return 431;
 	}
@@ -69,6 +72,5 @@ int field_section_decode(struct field_decoder *decoder, struct slice section, bo
 	request_fields_begin(&fields, request, priority, text);
 	const int error = open_decoder(decoder) ? decode(decoder, &fields, section) : 503,
 			  status = request_fields_end(&fields, !error);
-	if (error == FIELD_SECTION_WRONG) close_decoder(decoder); /* after an error it decodes nothing more */
 	return error ? error : status;
 }

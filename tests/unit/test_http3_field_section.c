@@ -52,6 +52,16 @@ static void a_wrong_section_is_of_its_connection_alone(void **state) {
 	}
 }
 
+static void a_section_that_is_too_large_is_of_its_stream_alone(void **state) {
+	(void)state;
+	const struct slice large[] = {SLICE("\0\0\x27\xfa\x01"), /* a name of 257 octets */
+								  SLICE("\0\0\x21\x61\x7f\x82\xff\x03") /* a value of 65537 */};
+	for (size_t i = 0; i < COUNT(large); i++) { /* the library decodes neither */
+		assert_int_equal(decode(large[i]), 431);
+		assert_get();
+	}
+}
+
 static void what_is_malformed_is_of_its_stream_alone(void **state) {
 	(void)state;
 	assert_int_equal(decode(SLICE("\0\0\xd1\xd7")), REQUEST_MALFORMED); /* without :path */
@@ -151,6 +161,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_section_is_a_request),
 		TEST(a_wrong_section_is_of_its_connection_alone),
+		TEST(a_section_that_is_too_large_is_of_its_stream_alone),
 		TEST(what_is_malformed_is_of_its_stream_alone),
 		TEST(lines_that_are_encoded_are_decoded_as_they_were),
 		TEST(each_status_is_decoded_as_it_was),
