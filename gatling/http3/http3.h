@@ -36,7 +36,8 @@ enum http3_error http3_cancelled(struct http3 *http3, struct http3_stream *strea
 /* Called when all that was received together has been handled. Returns as http3_receive(). */
 enum http3_error http3_received(struct http3 *http3);
 
-/* Frees a stream, of which the transport knows no more. Returns as http3_receive(). */
+/* Frees a stream, of which the transport knows no more. The client may send as much again as has come on it. Returns as
+ * http3_receive(). */
 enum http3_error http3_close(struct http3 *http3, struct http3_stream *stream);
 
 /* --- sending --- */
