@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from gatling import Root, Server, certificate
-from root import REGISTRY, environment, inside, kept, make_root, unpack
+from root import KEPT, REGISTRY, environment, inside, kept, make_root, unpack
 from prepared import FILES
 
 TOP = Path(__file__).resolve().parent.parent.parent
 BACKPORTS = "trixie-backports"
 BUILD_TIMEOUT_S = 1800
-DEPS = ["make", "-s", "deps", "FOR=http3 check-http3"]
+DEPS = ["make", "-s", "deps", "FOR=http3 check-http3 fuzz"]
 LEAVE_ROOT = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 
 
@@ -47,7 +47,9 @@ class Http3:
     def __init__(self, build):
         self.build, self.root = build, build / "debian"
         self.variables = {name: value for name, value in os.environ.items() if name in ("CI", "CCACHE", "CCACHE_DIR", "CCACHE_MAXSIZE")}
-        shared = {str(TOP), tempfile.gettempdir(), *filter(None, [os.environ.get("CCACHE_DIR")])}
+        self.corpus = KEPT.parent / "fuzz"  # what fuzzers have found, for the next time
+        self.corpus.mkdir(parents=True, exist_ok=True)
+        shared = {str(TOP), str(self.corpus), tempfile.gettempdir(), *filter(None, [os.environ.get("CCACHE_DIR")])}
         self.inside = inside(self.root, TOP, *sorted(shared))
 
     def make(self):
