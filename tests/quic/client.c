@@ -202,6 +202,7 @@ static void write_all(struct client *c) {
 		if (n == NGTCP2_ERR_STREAM_SHUT_WR || n == NGTCP2_ERR_STREAM_NOT_FOUND) continue;
 		if (n < 0) end(c, (int)n);
 		if (n <= 0) break;
+		if (c->garble) c->garble(packet, (size_t)n);
 		network_send(&c->address, packet, (size_t)n, info.ecn);
 	}
 	ngtcp2_conn_update_pkt_tx_time(c->conn, (uint64_t)network_now_ns());

@@ -10,7 +10,7 @@
 #include "gatling/base/slice.h"
 #include "tests/quic/network.h"
 
-enum { CLIENT_STREAMS = 16, CLIENT_STREAM_SENT = 512, CLIENTS = 256 };
+enum { CLIENT_STREAMS = 32, CLIENT_STREAM_SENT = 512, CLIENTS = 256 };
 
 /* A stream that the client has opened. */
 struct client_stream {
@@ -39,8 +39,9 @@ struct client {
 	bool was_reset, was_retried; /* by a stateless reset; a Retry has come */
 	unsigned marks;              /* datagrams that came with CE */
 	bool silent;                 /* it answers nothing from now on */
-	/* Changes the payload of a packet before it is encrypted. */
+	/* Change the payload of a packet before it is encrypted, and a datagram before it is sent. NULL: nothing does. */
 	void (*change)(uint8_t *payload, size_t length);
+	void (*garble)(uint8_t *datagram, size_t length);
 };
 
 /* Returns a client, which opens its control stream; the first datagram is sent when time passes. */
