@@ -540,6 +540,22 @@ def test_pages_for_errors_of_a_guarded_site_are_guarded(build, root):
         assert server.get("/none", basic("ann")).body == b"inside"
 
 
+def test_a_file_for_which_there_is_no_room_in_the_cache_is_refused_with_a_page(build, root):
+    """The page takes its place."""
+    for n in range(300):  # more than the cache keeps
+        root.write(f"{n}.bin", b"x")
+    for n in range(20):
+        root.write(f"d/{n}.bin", b"secret")
+    root.write("403.html", b"no")
+    write(root, "", "d/.htaccess")
+    with Server(build, root, "-j", "1", "--limit", "cache=1M") as server, server.connect() as c:
+        for n in 2 * [*range(300)]:
+            assert c.get(f"/{n}.bin").status == 200
+        for n in range(20):
+            response = c.get(f"/d/{n}.bin")
+            assert response.status == 403 and response.body == b"no"
+
+
 def test_what_is_in_a_guarded_directory_cannot_be_told(build):
     root = guarded("realm\nann:" + HASHES["md5crypt"])
     root.write("_redirects", b"/rewritten/* /d/:splat 200\n")

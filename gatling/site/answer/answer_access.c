@@ -42,8 +42,10 @@ static bool is_excused(const struct decision *d, const struct guard *guard) {
 }
 
 bool decision_admitted(struct decision *d, const struct guard *guard) {
-	if (guard->permission == PERMISSION_DENIED) answer_error(d, guard->temporary ? 503 : 403);
-	if (guard->permission != PERMISSION_REALM) return guard->permission == PERMISSION_OPEN;
+	const enum permission permission = guard->permission;
+	/* the error page may replace the file, and its guard, in the cache */
+	if (permission == PERMISSION_DENIED) answer_error(d, guard->temporary ? 503 : 403);
+	if (permission != PERMISSION_REALM) return permission == PERMISSION_OPEN;
 	bool any = false;
 	d->guarded = true;
 	const bool excused = is_excused(d, guard);
