@@ -28,16 +28,20 @@ static void consumed(void *connection, int64_t id, uint64_t n) {
 	quic_wants_write(c);
 }
 
+/* Notes what ngtcp2 says: without memory the client would not hear of the end of a stream, so the connection ends. */
+static void note_shutdown(struct quic_connection *c, int error) {
+	if (error == NGTCP2_ERR_NOMEM) http3_streams(c->http3)->failed = true;
+	quic_wants_write(c);
+}
+
 static void reset(void *connection, int64_t id, enum http3_error error) {
 	struct quic_connection *c = connection;
-	(void)ngtcp2_conn_shutdown_stream(c->conn, 0, id, (uint64_t)error);
-	quic_wants_write(c);
+	note_shutdown(c, ngtcp2_conn_shutdown_stream(c->conn, 0, id, (uint64_t)error));
 }
 
 static void stop(void *connection, int64_t id, enum http3_error error) {
 	struct quic_connection *c = connection;
-	(void)ngtcp2_conn_shutdown_stream_read(c->conn, 0, id, (uint64_t)error);
-	quic_wants_write(c);
+	note_shutdown(c, ngtcp2_conn_shutdown_stream_read(c->conn, 0, id, (uint64_t)error));
 }
 
 /* A copy of the socket's descriptor stands for the connection. Nothing is sent on it. */

@@ -140,6 +140,7 @@ bool quic_write(struct quic_connection *c) {
 	ngtcp2_conn_update_pkt_tx_time(c->conn, quic_now(e));
 	if (c->http3 && http3_streams(c->http3)->postpones && io_wantwrite(e->context->loop, c->reader.fd) == -1)
 		quic_end(c, NGTCP2_ERR_INTERNAL);
+	if (c->http3 && http3_streams(c->http3)->failed) quic_close(c, HTTP3_INTERNAL_ERROR);
 	quic_end_drained(c);
 	quic_count_memory(c, quic_connection_memory(c));
 	if (!c->ended) set_alarm(c);

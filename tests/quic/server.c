@@ -163,6 +163,12 @@ void server_close(void) {
 	require(!context.connections && !context.quic_memory);
 }
 
+void server_truncate(size_t length) {
+	char path[sizeof directory + sizeof SERVER_LARGE];
+	snprintf(path, sizeof path, "%s%s", directory, SERVER_LARGE);
+	require(truncate(path, (off_t)length) == 0);
+}
+
 struct quic *server_quic(void) {
 	return quic;
 }

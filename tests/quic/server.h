@@ -20,6 +20,9 @@ void server_tear_down(void);
 void server_open(void);
 void server_close(void);
 
+/* Sets the length of SERVER_LARGE: an owner writes to it. */
+void server_truncate(size_t length);
+
 struct quic *server_quic(void);
 struct conn_options *server_options(void);
 

@@ -113,6 +113,40 @@ static void keys_are_updated(void **state) {
 	assert_false(client->ended);
 }
 
+static bool has_some(void) { return stream->received; }
+static bool is_reset(void) { return stream->reset; }
+
+/* Asks for a file of which only a part comes. */
+static void get_part(void) {
+	pass(2000); /* so that the server looks at the file again */
+	stream = client_get(client, SERVER_LARGE);
+	assert_true(pass_until(has_some, SHORT_MS));
+	server_truncate(0);
+}
+
+static void a_response_that_cannot_be_completed_is_reset(void **state) {
+	(void)state;
+	get_part();
+	const bool reset = pass_until(is_reset, SHORT_MS);
+	server_truncate(SERVER_LARGE_LENGTH);
+	assert_true(reset && get());
+}
+
+static void *allocate_nothing(void *block, size_t size, void *sum) {
+	(void)block, (void)size, (void)sum;
+	return NULL;
+}
+
+static void without_memory_for_that_the_connection_ends(void **state) {
+	(void)state;
+	get_part();
+	server_quic()->first->allocator.realloc = allocate_nothing;
+	const bool ended = pass_until(has_ended, SHORT_MS);
+	server_truncate(SERVER_LARGE_LENGTH);
+	assert_true(ended && nobody_is_left());
+	assert_int_equal(client->error, HTTP3_INTERNAL_ERROR);
+}
+
 /* --- the end --- */
 
 static void an_idle_connection_ends_without_a_word(void **state) {
@@ -170,6 +204,8 @@ int main(void) {
 		TEST(when_many_handshakes_are_under_way_an_address_is_validated),
 		TEST(the_token_of_a_retry_is_of_one_address),
 		TEST(keys_are_updated),
+		TEST(a_response_that_cannot_be_completed_is_reset),
+		TEST(without_memory_for_that_the_connection_ends),
 		TEST(an_idle_connection_ends_without_a_word),
 		TEST(a_client_that_has_gone_is_forgotten),
 		TEST(the_client_of_a_lost_connection_is_told),
