@@ -28,11 +28,11 @@
 #include <unistd.h>
 
 #define CALLS(X)                                                                                                       \
-	X(malloc), X(calloc), X(realloc), X(posix_memalign), X(aligned_alloc), X(accept4), X(close), X(connect),           \
+	X(malloc), X(calloc), X(realloc), X(posix_memalign), X(aligned_alloc), X(accept4), X(close), X(connect), X(dup),   \
 		X(epoll_ctl), X(epoll_wait), X(epoll_pwait2), X(fcntl), X(fdopendir), X(fstat), X(fstatat), X(getsockname),    \
 		X(getsockopt), X(ioctl), X(open), X(openat), X(openat2), X(pipe2), X(poll), X(posix_fadvise), X(pread),        \
-		X(preadv2), X(pthread_create), X(read), X(readdir), X(readlinkat), X(recv), X(recvmsg), X(send), X(sendfile),  \
-		X(sendmsg), X(setsockopt), X(shutdown), X(socket), X(splice), X(write), X(writev)
+		X(preadv2), X(pthread_create), X(read), X(readdir), X(readlinkat), X(recv), X(recvmmsg), X(recvmsg), X(send),  \
+		X(sendfile), X(sendmsg), X(setsockopt), X(shutdown), X(socket), X(splice), X(write), X(writev)
 
 #define NUMBER(name) CALL_##name
 #define NAME(name) #name
@@ -204,6 +204,7 @@ __attribute__((constructor)) static void find_free(void) { real_free = (__typeof
 	}
 
 FAILING(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), -1)
+FAILING(int, dup, (int fd), (fd), -1)
 FAILING(int, epoll_wait, (int fd, struct epoll_event *e, int n, int ms), (fd, e, n, ms), -1)
 FAILING(int, epoll_pwait2, (int fd, struct epoll_event *e, int n, const struct timespec *t, const sigset_t *mask),
 		(fd, e, n, t, mask), -1)
@@ -392,9 +393,32 @@ static struct msghdr with_parts(const struct msghdr *message, const struct iovec
 	return m;
 }
 
-TRANSFER_PARTS(sendmsg, (int fd, const struct msghdr *message, int flags),
-			   (fd, (struct msghdr[]){with_parts(message, use, count)}, flags), fd, message->msg_iov,
-			   message->msg_iovlen)
+/* A datagram is sent whole or not, and its socket outlives every error. */
+static bool datagram_fails(int call, int fd) {
+	if (!fails(call)) return false;
+	if (errno == EAGAIN) report_again(fd);
+	return true;
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+	REAL(sendmsg);
+	struct iovec copy[IOV_MAX];
+	size_t length = length_of(message->msg_iov, (int)message->msg_iovlen);
+	bool is_short;
+	if (message->msg_name) return datagram_fails(CALL_sendmsg, fd) ? -1 : real(fd, message, flags);
+	if (transfer_fails(CALL_sendmsg, fd, &length, &is_short)) return -1;
+	if (!is_short) return real(fd, message, flags);
+	const struct msghdr shortened =
+		with_parts(message, copy, shorten(copy, message->msg_iov, (int)message->msg_iovlen, length));
+	const ssize_t result = real(fd, &shortened, flags);
+	report_again(fd);
+	return result;
+}
+
+int recvmmsg(int fd, struct mmsghdr *messages, unsigned most, int flags, struct timespec *limit) {
+	REAL(recvmmsg);
+	return datagram_fails(CALL_recvmmsg, fd) ? -1 : real(fd, messages, most, flags, limit);
+}
 
 ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
 	REAL(recvmsg);

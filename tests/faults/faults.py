@@ -11,6 +11,7 @@ import collections
 import contextlib
 import ctypes
 import errno
+import functools
 import itertools
 import mmap
 import os
@@ -46,6 +47,7 @@ ALLOCATORS = ("malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc")
 ERRORS = {
     **{name: ("ENOMEM",) for name in ALLOCATORS},
     "accept4": ("EMFILE", "ENFILE", "ENOMEM", "ENOBUFS", "ECONNABORTED", "EINTR", "EPERM", "EPROTO", "EAGAIN"),
+    "dup": ("EMFILE", "ENOMEM"),
     "close": ("EIO", "EINTR", "ENOSPC"),
     "connect": ("ECONNREFUSED", "EADDRNOTAVAIL", "ENETUNREACH", "ENOMEM"),
     "epoll_ctl": ("ENOMEM", "ENOSPC"),
@@ -70,6 +72,7 @@ ERRORS = {
     "readdir": ("EIO",),
     "readlinkat": ("EIO", "ENOMEM"),
     "recv": ("ECONNRESET", "ENOMEM", "EINTR", "ETIMEDOUT", "EAGAIN"),
+    "recvmmsg": ("ECONNREFUSED", "ENOMEM", "EINTR", "EAGAIN"),
     "recvmsg": ("ECONNRESET", "ENOMEM", "EAGAIN"),
     "send": ("EPIPE", "ECONNRESET", "ENOBUFS", "ENOMEM", "EINTR", "EAGAIN"),
     "sendfile": ("EIO", "EPIPE", "ENOMEM", "EINVAL", "EAGAIN", "EINTR"),
@@ -108,14 +111,15 @@ class Fault:
 
 
 class Faulty:
-    """A server whose calls can be made to fail."""
+    """A server whose calls can be made to fail. serve(root, *flags, variables=...) starts one with these variables of the environment,
+    by default the one of the build; mix(server) makes the requests."""
 
-    def __init__(self, build):
+    def __init__(self, build, serve=None, mix=Mix):
         with contextlib.ExitStack() as undone:
-            self._begin(build, undone)
+            self._begin(build, serve or functools.partial(serve_here, build), mix, undone)
             self.undone = undone.pop_all()
 
-    def _begin(self, build, undone):
+    def _begin(self, build, serve, mix, undone):
         self.directory = Path(tempfile.mkdtemp(prefix="gatling-faults-"))
         undone.callback(shutil.rmtree, self.directory)
         self.directory.chmod(0o755)
@@ -135,11 +139,10 @@ class Faulty:
         cert, key = certificate()
         preload = {"LD_PRELOAD": str(library), "FAULTS": str(orders),
                    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}  # fmt: skip
-        with environment(preload):
-            self.server = Server(build, self.root, "-j", "1", "-T", str(TIMEOUT_S), "--cert", cert, "--key", key,
-                                 "--tls-port", "0", "--log", "combined", "--log-file", self.log,
-                                 "--upstream", self.upstream.address, "--limit", f"cache={CACHE}", "--proxy-protocol", BALANCER)  # fmt: skip
-        self.mix = Mix(self.server)
+        self.server = serve(self.root, "-j", "1", "-T", str(TIMEOUT_S), "--cert", cert, "--key", key, "--tls-port", "0", "--log", "combined",
+                            "--log-file", self.log, "--upstream", self.upstream.address, "--limit", f"cache={CACHE}", "--proxy-protocol", BALANCER,
+                            variables=preload)  # fmt: skip
+        self.mix = mix(self.server)
         names = (bytes(name).rstrip(b"\0").decode() for name in self.shared.name)
         self.numbers = {name: number for number, name in enumerate(names) if name}
 
@@ -165,6 +168,11 @@ class Faulty:
         with self.undone:
             if self.server.process.poll() is None:
                 self.server.stop()  # a sanitizer reports its findings now, too
+
+
+def serve_here(build, root, *flags, variables):
+    with environment(variables):
+        return Server(build, root, *flags)
 
 
 @contextlib.contextmanager
@@ -302,18 +310,18 @@ class Survey:
         return faults
 
 
-def survey(build, seconds=None, only=(), say=print):
-    """Tries all faults, or as many as there is time for. Returns the survey."""
+def survey(make, seconds=None, only=(), say=print, tries=lambda fault: True):
+    """Tries all faults for which tries(fault) is true on servers of make(), or as many as there is time for. Returns the survey."""
     faults, until = None, float("inf")
     s = Survey(say)
     while faults is None or (faults and len(s.findings) < FINDINGS_MAX and time.monotonic() < until):
-        s.start(Faulty(build))
+        s.start(make())
         try:
             calls = s.ask_all()
             before = s.faulty.server.descriptors()
             if faults is None:
                 say(f"calls of a mix: {dict(calls)}")
-                faults = [fault for fault in plan(calls) if not only or fault.call in only]
+                faults = [fault for fault in plan(calls) if (not only or fault.call in only) and tries(fault)]
                 until = time.monotonic() + (seconds or until)
             faults = s.run(faults, until)
             if s.faulty.server.process.poll() is None:
@@ -322,7 +330,7 @@ def survey(build, seconds=None, only=(), say=print):
         finally:
             s.end()
     for fault in plan_for_threads(seconds is None) if not only or "pthread_create" in only else ():
-        s.start(Faulty(build))
+        s.start(make())
         try:
             s.try_fault(fault)
         finally:
@@ -340,7 +348,7 @@ def main():
     calls = [call for call in ERRORS if call not in ALLOCATORS]
     groups = {"allocations": ALLOCATORS, "calls": [*calls, "pthread_create"], "": ()}
     only = groups.get(options.only, options.only.split(","))
-    s = survey(options.build.resolve(), options.seconds, only, say=lambda text: print(text, flush=True))
+    s = survey(functools.partial(Faulty, options.build.resolve()), options.seconds, only, say=lambda text: print(text, flush=True))
     for call in s.tried:
         print(f"{call}: {s.tried[call]} faults, {s.hit[call]} hit")
     print(f"{s.tried.total()} faults, of which {s.hit.total()} hit, in {time.monotonic() - begun:.0f} s; requests meanwhile: "

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import functools
 import gzip
 import itertools
 import signal
@@ -17,7 +18,7 @@ SECONDS = 60
 
 @pytest.mark.timeout(600)
 def test_the_server_survives_what_fails(first_build):
-    done = survey(first_build, SECONDS)
+    done = survey(functools.partial(Faulty, first_build), SECONDS)
     assert not done.findings
     assert done.hit.total() > 50
 

@@ -76,9 +76,10 @@ class Http3:
         """Returns a command that runs another one there."""
         return [*self.inside, *(() if as_root else LEAVE_ROOT)]
 
-    def server(self, root, *flags, as_root=False, **options):
-        """Returns the server; see Server for the arguments."""
-        return Server(self.build, root, *flags, as_root=True, launcher=self.launcher(as_root), **options)
+    def server(self, root, *flags, as_root=False, variables=None, **options):
+        """Returns the server; see Server for the arguments. variables: of its environment alone."""
+        launcher = [*self.launcher(as_root), "env", *(f"{name}={value}" for name, value in (variables or {}).items())]
+        return Server(self.build, root, *flags, as_root=True, launcher=launcher, **options)
 
     def serve(self, root, *flags, **options):
         """The same with a certificate, as HTTP/3 takes one."""
