@@ -289,7 +289,7 @@ static void finish(void) {
 static uint64_t run(const uint8_t *data, size_t length, bool divides) {
 	struct peer peer = {0};
 	session = (struct session){.next_uni = 2, .hash = UINT64_C(0xcbf29ce484222325)};
-	session.http3 = http3_new(&context, &transport, NULL, &peer, 443);
+	session.http3 = http3_new(&context, &transport, NULL, &peer, FORWARDING_NONE, 443);
 	require(session.http3);
 	add_stream(http3_begin(session.http3, 3), 3, true);
 	while (length && !session.error) {

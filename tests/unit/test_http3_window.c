@@ -27,7 +27,7 @@ static int set_up(void **state) {
 	static const struct peer peer;
 	(void)state;
 	again = 0;
-	http3 = http3_new(&context, &transport, NULL, &peer, 443);
+	http3 = http3_new(&context, &transport, NULL, &peer, FORWARDING_NONE, 443);
 	stream = http3 ? http3_open(http3, 0) : NULL;
 	return stream ? 0 : -1;
 }
