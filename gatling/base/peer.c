@@ -24,6 +24,14 @@ struct peer peer_of(const struct sockaddr *address) {
 	return peer;
 }
 
+bool peer_local(int fd, struct peer *peer) {
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof address;
+	if (getsockname(fd, (struct sockaddr *)&address, &length) == -1) return false;
+	*peer = peer_of((struct sockaddr *)&address);
+	return !peer_is_unix(peer);
+}
+
 bool peer_parse(struct slice text, struct peer *peer) {
 	char address[INET6_ADDRSTRLEN];
 	struct sockaddr_in in = {.sin_family = AF_INET};
@@ -66,6 +74,16 @@ bool peer_is_in_net(const struct peer *peer, const struct peer_net *net) {
 	return peer_is_ipv4(peer) == is_four && begins_as(peer, net);
 }
 
+bool peer_is_public(const struct peer *peer) {
+	static const char *const reserved[] = {"0.0.0.0/8",      "10.0.0.0/8",    "100.64.0.0/10",  "127.0.0.0/8",
+										   "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/3"};
+	struct peer_net net;
+	if (!peer_is_ipv4(peer)) return peer_net_parse("2000::/3", &net) && peer_is_in_net(peer, &net);
+	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+		if (peer_net_parse(reserved[i], &net) && peer_is_in_net(peer, &net)) return false;
+	return true;
+}
+
 bool peer_is_in_any(const struct peer *peer, const struct peer_nets *nets) {
 	for (unsigned i = 0; i < nets->count; i++)
 		if (begins_as(peer, &nets->net[i])) return true;
@@ -85,4 +103,12 @@ size_t peer_format(char *out, const struct peer *peer) {
 	}
 	inet_ntop(AF_INET6, a, out, PEER_MAX);
 	return strlen(out);
+}
+
+size_t peer_format_host(char *out, const struct peer *peer) {
+	if (peer_is_ipv4(peer) || peer_is_unix(peer)) return peer_format(out, peer);
+	const size_t length = peer_format(out + 1, peer);
+	out[0] = '[';
+	out[length + 1] = ']';
+	return length + 2;
 }

@@ -27,6 +27,9 @@ static inline uint64_t peer_network(const struct peer *peer) {
 
 struct peer peer_of(const struct sockaddr *address);
 
+/* Finds the address of this machine that a connected socket has. Returns false if it has none, as a unix socket. */
+bool peer_local(int fd, struct peer *peer);
+
 /* Returns whether peer is an IPv4 address, whose four bytes are at PEER_IPV4_AT. */
 enum { PEER_IPV4_AT = 12 };
 bool peer_is_ipv4(const struct peer *peer);
@@ -56,6 +59,10 @@ bool peer_parse(struct slice text, struct peer *peer);
 /* Parses ADDRESS, ADDRESS/BITS or "unix:", which stands for unix sockets. Returns false if text is none of these. */
 bool peer_net_parse(const char *text, struct peer_net *net);
 
+/* Returns whether clients in the internet can reach the address: it is a unicast address, and not reserved for private
+ * use, a link or the machine itself (RFC 6890, RFC 4291). */
+bool peer_is_public(const struct peer *peer);
+
 /* Returns whether the address is in the network. An IPv4 address is in none of IPv6, such as ::/0. */
 bool peer_is_in_net(const struct peer *peer, const struct peer_net *net);
 
@@ -73,5 +80,9 @@ static inline bool peer_is_in(const struct peer *peer, const struct peer_nets *n
 /* Writes the address as text, "unix:" for a unix socket, to out (PEER_MAX bytes). Returns the bytes written. */
 enum { PEER_MAX = 64 };
 size_t peer_format(char *out, const struct peer *peer);
+
+/* Writes the address as the host of a URL (RFC 3986, section 3.2.2): IPv6 in brackets. */
+enum { PEER_HOST_MAX = PEER_MAX + 2 };
+size_t peer_format_host(char *out, const struct peer *peer);
 
 #endif

@@ -27,22 +27,12 @@ static void find_client(struct conn *c, const struct request *request) {
 	c->peer = client;
 }
 
-/* Writes the local address of the connection, for a request without Host (HTTP/1.0), to text (HOST_ROOM bytes). Returns
- * it, or an absent slice. */
-enum { HOST_ROOM = PEER_MAX + 2 };
+/* Writes the local address of the connection, for a request without Host (HTTP/1.0), to text (PEER_HOST_MAX bytes).
+ * Returns it, or an absent slice. */
 static struct slice local_host(const struct conn *c, char *text) {
-	struct sockaddr_storage address = {0};
-	socklen_t length = sizeof address;
-	if (getsockname(c->fd, (struct sockaddr *)&address, &length) == -1) return (struct slice){0};
-	struct peer self = peer_of((struct sockaddr *)&address);
-	size_t n = peer_format(text + 1, &self);
-	struct slice host = {.at = text + 1, .length = n};
-	if (memchr(text + 1, ':', n)) { /* an IPv6 literal */
-		text[0] = '[';
-		text[n + 1] = ']';
-		host = (struct slice){.at = text, .length = n + 2};
-	}
-	return address.ss_family != AF_UNIX && host_valid(host) ? host : (struct slice){0};
+	struct peer self;
+	return peer_local(c->fd, &self) ? (struct slice){.at = text, .length = peer_format_host(text, &self)}
+									: (struct slice){0};
 }
 
 /* Names the host of a request without one. text: as above. */
@@ -191,7 +181,7 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	struct request q;
 	struct response r;
 	struct peer proxy;
-	char host[HOST_ROOM];
+	char host[PEER_HOST_MAX];
 	int n = request_parse(&q, run->input.at, run->input.length);
 	if (n == 0) return CONN_HEAD;
 	if (n > 0 && c->forwarding) find_client(c, &q);
@@ -241,7 +231,7 @@ enum conn_state conn_http1_job(struct conn *c, struct conn_run *run) {
 	struct exchange *x = c->exchange;
 	struct response r;
 	struct peer proxy;
-	char host[HOST_ROOM];
+	char host[PEER_HOST_MAX];
 	if (exchange_waits_for_job(x)) return CONN_JOB;
 	x->arrival = arrival_of(c);
 	name_host(c, x, host);

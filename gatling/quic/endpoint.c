@@ -148,7 +148,8 @@ void quic_hand_over(struct quic *e) {
 }
 
 void quic_use_certificates(struct quic *e, const struct certificates *certificates, bool strict_sni) {
-	e->handshaking = (struct tls_handshaking){.certificates = certificates, .strict_sni = strict_sni, .quic = true};
+	e->handshaking = (struct tls_handshaking){
+		.certificates = certificates, .strict_sni = strict_sni, .quic = true, .local = quic_local_address};
 }
 
 /* --- datagrams --- */

@@ -265,6 +265,9 @@ bool quic_half_open_room(struct quic *e, const struct peer *peer);
 
 /* --- handshake.c --- */
 
+/* Finds the address that the client of a handshake has connected to. Returns true. */
+bool quic_local_address(const SSL *ssl, struct peer *address);
+
 /* Prepares TLS for a connection. Returns false without memory. */
 bool quic_handshake_begin(struct quic_connection *c);
 

@@ -3,6 +3,12 @@
 
 #include "gatling/quic/endpoint.h"
 
+bool quic_local_address(const SSL *ssl, struct peer *address) {
+	ngtcp2_crypto_conn_ref *ref = SSL_get_app_data(ssl);
+	*address = peer_of(ngtcp2_conn_get_path(ref->get_conn(ref))->local.addr);
+	return true;
+}
+
 bool quic_handshake_begin(struct quic_connection *c) {
 	const struct tls_handshaking *h = &c->quic->handshaking;
 	c->ssl = SSL_new(certificates_context(h->certificates));

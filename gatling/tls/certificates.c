@@ -12,7 +12,7 @@
 #include "gatling/http/host.h"
 #include "gatling/tls/pem.h"
 
-enum { CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
+enum { CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024, CERTIFICATE_ADDRESSES_MAX = 64 };
 
 /* A private key with its certificate, which several sets may share. */
 struct pair {
@@ -24,6 +24,7 @@ struct pair {
 	EVP_PKEY *key;
 	STACK_OF(X509) * chain; /* the intermediate certificates, that of the issuer first */
 	bool alone;             /* its issuer is not in the file */
+	bool addressed;         /* the names have an address among them */
 };
 
 /* A name under which a pair is found. */
@@ -41,6 +42,7 @@ struct certificates {
 	uint64_t valid;              /* the result of validity() in certificates_seal() */
 	struct certified_name *name; /* sorted; filled in by certificates_seal() */
 	size_t names;
+	const struct certified_name *addressed; /* of the first pair with an address; NULL: there is none */
 };
 
 void certificates_retain(struct certificates *set) { atomic_fetch_add(&set->references, 1); }
@@ -92,7 +94,9 @@ static bool is_valid(const X509 *certificate, int margin_s, char *error) {
 
 struct name_list {
 	struct slice name[CERTIFICATE_NAMES_MAX];
-	size_t count, bytes; /* bytes: with a NUL for each */
+	size_t count, bytes;                                    /* bytes: with a NUL for each */
+	char address[CERTIFICATE_ADDRESSES_MAX][PEER_HOST_MAX]; /* as text, to which names lead */
+	unsigned addresses;
 };
 
 static void list_add(struct name_list *list, struct slice name) {
@@ -102,18 +106,39 @@ static void list_add(struct name_list *list, struct slice name) {
 	list->bytes += name.length + 1;
 }
 
+/* Adds an address: 4 or 16 bytes (RFC 5280, section 4.2.1.6). */
+static void list_add_address(struct name_list *list, const ASN1_STRING *octets) {
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	struct peer address;
+	const size_t length = (size_t)ASN1_STRING_length(octets);
+	if (list->addresses == CERTIFICATE_ADDRESSES_MAX) return;
+	if (length == sizeof in.sin_addr) {
+		memcpy(&in.sin_addr, ASN1_STRING_get0_data(octets), length);
+		address = peer_of((const struct sockaddr *)&in);
+	} else if (length == sizeof in6.sin6_addr) {
+		memcpy(&in6.sin6_addr, ASN1_STRING_get0_data(octets), length);
+		address = peer_of((const struct sockaddr *)&in6);
+	} else {
+		return;
+	}
+	char *text = list->address[list->addresses++];
+	list_add(list, (struct slice){.at = text, .length = peer_format_host(text, &address)});
+}
+
 static int by_letters(const void *a, const void *b) {
 	const struct slice *x = a, *y = b;
 	int order = strncasecmp(x->at, y->at, x->length < y->length ? x->length : y->length);
 	return order ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-/* Returns the server names of a certificate, and the host, as in struct pair; or an absent slice if they cannot be
- * read. */
-static struct slice names_of(const X509 *certificate, const char *host) {
+/* Returns the server names and addresses of a certificate, and the host, as in struct pair; or an absent slice if they
+ * cannot be read. */
+static struct slice names_of(const X509 *certificate, const char *host, bool *addressed) {
 	int found;
 	GENERAL_NAMES *alternatives = X509_get_ext_d2i(certificate, NID_subject_alt_name, &found, NULL);
-	struct name_list list = {.count = 0};
+	struct name_list list;
+	list.count = list.bytes = list.addresses = 0;
 	if (!alternatives && found != -1) return (struct slice){0}; /* they cannot be read */
 	if (host) list_add(&list, slice_of(host));
 	for (int i = 0; i < sk_GENERAL_NAME_num(alternatives); i++) {
@@ -122,7 +147,9 @@ static struct slice names_of(const X509 *certificate, const char *host) {
 		if (type == GEN_DNS)
 			list_add(&list, (struct slice){.at = (const char *)ASN1_STRING_get0_data(name),
 										   .length = (size_t)ASN1_STRING_length(name)});
+		else if (type == GEN_IPADD) list_add_address(&list, name);
 	}
+	*addressed = list.addresses;
 	char *text = malloc(list.bytes + 1), *at = text;
 	qsort(list.name, list.count, sizeof *list.name, by_letters);
 	for (size_t i = 0; text && i < list.count; i++) {
@@ -252,7 +279,8 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	if (holds(from->last, from->origin) && !is_valid(own, 0, error)) return -1;
 	struct pair *p = calloc(1, sizeof *p);
 	if (!p) return fail(error, "no memory");
-	*p = (struct pair){.references = 1, .origin = strdup(from->origin), .names = names_of(own, from->host)};
+	*p = (struct pair){.references = 1, .origin = strdup(from->origin)};
+	p->names = names_of(own, from->host, &p->addressed);
 	p->alone = !issuer_of(own, all);
 	p->chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
 	bool complete = is_complete(p->chain, all);
@@ -336,7 +364,9 @@ int certificates_seal(struct certificates *set) {
 		struct certified_name *next = &set->name[set->names];
 		*next = set->name[n];
 		if (!first || strcmp(next->text, first->text) != 0) first = next;
-		set->names += slice_equal(next->pair->names, first->pair->names);
+		if (!slice_equal(next->pair->names, first->pair->names)) continue;
+		set->names++;
+		if (next->pair->addressed && (!set->addressed || next->rank < set->addressed->rank)) set->addressed = next;
 	}
 	return 0;
 }
@@ -370,6 +400,17 @@ static const struct certified_name *find_server(const struct certificates *set, 
 	return find_name(set, dot - 1);
 }
 
+/* Returns the first entry for the local address, for a client that names no server; or NULL. */
+static const struct certified_name *find_address(const struct certificates *set, const SSL *ssl,
+												 const struct tls_handshaking *h) {
+	char text[PEER_HOST_MAX + 1];
+	struct peer address;
+	if (!set->addressed || !h->local(ssl, &address)) return NULL;
+	text[peer_format_host(text, &address)] = '\0';
+	const struct certified_name *found = find_name(set, text);
+	return found || peer_is_public(&address) ? found : set->addressed;
+}
+
 bool certificates_cover(const struct certificates *set, const char *name) {
 	const struct certified_name *found = find_server(set, name);
 	return found && is_valid_at(found->pair, time(NULL));
@@ -393,7 +434,7 @@ int certificates_choose(SSL *ssl, int *alert, void *unused) {
 	const struct tls_handshaking *h = tls_handshaking_of(ssl);
 	const struct certificates *set = h->certificates;
 	const char *server_name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
-	const struct certified_name *found = server_name ? find_server(set, server_name) : NULL;
+	const struct certified_name *found = server_name ? find_server(set, server_name) : find_address(set, ssl, h);
 	(void)unused;
 	if (!found && server_name && h->strict_sni) {
 		*alert = SSL_AD_UNRECOGNIZED_NAME;
@@ -406,7 +447,7 @@ int certificates_choose(SSL *ssl, int *alert, void *unused) {
 		/* of two keys of a type, only the first is used */
 		if (SSL_use_cert_and_key(ssl, p->certificate, p->key, p->chain, 0) != 1) ERR_clear_error();
 	}
-	return found ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+	return found && server_name ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
 SSL_CTX *certificates_context(const struct certificates *set) { return set->context; }

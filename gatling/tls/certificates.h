@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 
+#include "gatling/base/peer.h"
 #include "gatling/base/slice.h"
 
 enum {
@@ -30,9 +31,9 @@ struct certificate_source {
 };
 
 /* Adds each private key of the source with its certificate, which must be in the source, too, and the intermediate
- * certificates. They are used for the DNS names in the certificate (subjectAltName) and for host. Keys of different
- * types may be used for the same names, even if they are from different files. The first one that is added is the
- * default. Must be called before certificates_seal(). Returns 0, or -1 with a message in error (CERTIFICATE_ERROR
+ * certificates. They are used for the DNS names and addresses in the certificate (subjectAltName) and for host. Keys of
+ * different types may be used for the same names, even if they are from different files. The first one that is added is
+ * the default. Must be called before certificates_seal(). Returns 0, or -1 with a message in error (CERTIFICATE_ERROR
  * bytes); then nothing was added. */
 int certificates_add(struct certificates *set, const struct certificate_source *source, char *error);
 
@@ -53,7 +54,8 @@ int certificates_seal(struct certificates *set);
  * best of its names. */
 bool certificates_outdated(const struct certificates *set);
 
-/* Returns whether the set has a certificate, valid now, for a name (NUL-terminated), found as in a handshake. */
+/* Returns whether the set has a certificate, valid now, for the host of a URL (NUL-terminated): a name, found as in a
+ * handshake, or an address. */
 bool certificates_cover(const struct certificates *set, const char *name);
 
 /* Returns the context for all connections. */
@@ -65,6 +67,8 @@ struct tls_handshaking {
 
 	bool strict_sni; /* refuse server names that no certificate covers */
 	bool quic;       /* the connection is one of QUIC, and speaks HTTP/3 */
+	/* Finds the address that the client has connected to. Returns false if there is none, as with a unix socket. */
+	bool (*local)(const SSL *ssl, struct peer *address);
 };
 
 /* Reserves its place in every SSL, in the thread that makes the context. Returns false without memory. */
@@ -75,8 +79,10 @@ bool tls_set_handshaking(SSL *ssl, const struct tls_handshaking *handshaking);
 const struct tls_handshaking *tls_handshaking_of(const SSL *ssl);
 
 /* Chooses the keys for the server name: those of a certificate with exactly that name, otherwise of one with a wildcard
- * in place of the first label (RFC 6125, section 6.4.3), otherwise the default. With an empty set no handshake
- * succeeds. For SSL_CTX_set_tlsext_servername_callback(). */
+ * in place of the first label (RFC 6125, section 6.4.3), otherwise the default. A client that names no server, as one
+ * that was given an address (RFC 6066, section 3), gets those of a certificate with the local address; or if that is
+ * not public, so that it has been translated, of the first with any address. With an empty set no handshake succeeds.
+ * For SSL_CTX_set_tlsext_servername_callback(). */
 int certificates_choose(SSL *ssl, int *alert, void *unused);
 
 #endif

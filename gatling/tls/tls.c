@@ -369,6 +369,11 @@ ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 
 /* --- workers and connections --- */
 
+static bool local_address(const SSL *ssl, struct peer *address) {
+	const struct tls *t = BIO_get_data(SSL_get_rbio(ssl));
+	return peer_local(t->fd, address);
+}
+
 struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
 	struct tls_worker *w = calloc(1, sizeof *w);
 	if (!w || !(w->method = method_new())) {
@@ -376,7 +381,7 @@ struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
 		return NULL;
 	}
 	w->handshaking.strict_sni = strict_sni;
-
+	w->handshaking.local = local_address;
 	w->kernel = kernel;
 	return w;
 }

@@ -87,6 +87,31 @@ def test_the_certificate_is_that_for_the_name(first_build, site, asked, shown):
         assert names(c) == shown and c.get("/").body == b"hello"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.2", "127.0.0.3", "::1"])
+def test_a_client_that_names_no_server_gets_the_certificate_for_the_address(first_build, files, host):
+    """Clients that are given an address do so."""
+    pairs = [certificate("DNS:localhost"), certificate("IP:127.0.0.4"), certificate("DNS:two.example,IP:127.0.0.2"), certificate("IP:127.0.0.3,IP:::1")]
+    flags = [word for cert, key in pairs for word in ("--cert", cert, "--key", key)]
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    context = ssl.create_default_context()
+    for cert, _ in pairs:
+        context.load_verify_locations(cert)
+    with Tls(first_build, files, *FLAGS, *flags, address=()) as server:
+        # with a context that checks it, the name is compared with the certificate; an address is not sent
+        with Connection((host, server.tls_port), family, tls=context, name=host) as c:
+            assert c.get("/small.bin", host="localhost").body == SMALL
+        with Connection((host, server.tls_port), family, tls=trusting(), name="unknown.example") as c:
+            assert names(c) == "DNS:localhost"
+
+
+def test_behind_a_translated_address_the_first_certificate_for_one_is_given(first_build, files):
+    """The server sees a private address, not the public one that the client has connected to."""
+    pairs = [certificate("DNS:localhost"), certificate("IP:192.0.2.1"), certificate("IP:192.0.2.2")]
+    flags = [word for cert, key in pairs for word in ("--cert", cert, "--key", key)]
+    with Tls(first_build, files, *FLAGS, *flags) as server, server.connect(name=None) as c:
+        assert names(c) == "IP Address:192.0.2.1"
+
+
 def test_an_unknown_name_is_refused_if_that_is_wanted(first_build, site):
     with Tls(first_build, site, *FLAGS, "--strict-sni") as server:
         with pytest.raises(ssl.SSLError, match="UNRECOGNIZED_NAME"):
