@@ -35,7 +35,8 @@ enum { RESTART_MAX_S = 60, TICK_MS = 1000, FD_LEAST = 16 /* above the hook's des
 struct acme {
 	const struct acme_options *options;
 	struct challenges *challenges;
-	int channel; /* the socket between the server and the process; -1: closed */
+	unsigned version; /* of uacme, as attempt_version() says */
+	int channel;      /* the socket between the server and the process; -1: closed */
 	pid_t process;
 };
 
@@ -155,33 +156,49 @@ static bool has_newer(const struct work *w, const struct subject *s) {
 	return kept.to > used.to && subject_renewal_s(&kept) > time(NULL);
 }
 
+/* Starts a run in a free place. Returns false if it fails, with errno. */
+static bool start_attempt(struct work *w, struct subject *s, enum attempt_kind kind) {
+	for (int i = 0; i < ACME_RUNS; i++) {
+		if (w->attempt[i].process) continue;
+		if (attempt_start(&w->attempt[i], kind, w->acme->options, s->name, clock_ms()) == -1) return false;
+		w->subject[i] = s;
+		s->attempt = &w->attempt[i];
+		break;
+	}
+	return true;
+}
+
 static void start_run(struct work *w, struct subject *s) {
-	if (s != &w->account && has_newer(w, s)) {
+	const bool account = s == &w->account;
+	if (!account && has_newer(w, s)) {
 		install(w, s, "the last certificate is taken up");
 		return;
 	}
-	const char *name = s == &w->account ? NULL : s->name;
 	const char *directory = w->acme->options->directory;
-	if (attempt_write_hook(directory) == -1 || store_prepare(directory, name ? name : "") == -1) {
+	if (attempt_write_hook(directory) == -1 || store_prepare(directory, account ? "" : s->name) == -1)
 		cannot_write(w, s);
-		return;
-	}
-	for (int i = 0; i < ACME_RUNS; i++) {
-		if (w->attempt[i].process) continue;
-		if (attempt_start(&w->attempt[i], w->acme->options, name, clock_ms()) == -1) {
-			failed(w, s, strerror(errno), 0);
-			return;
-		}
-		w->subject[i] = s;
-		s->attempt = &w->attempt[i];
-		return;
-	}
+	else if (!start_attempt(w, s, account ? ATTEMPT_ACCOUNT : ATTEMPT_CERTIFICATE)) failed(w, s, strerror(errno), 0);
+}
+
+/* Notes the answer to a question. One that fails is put again later: until a third of the lifetime is left, nothing
+ * depends on it. */
+static void take_answer(struct subject *s, const struct outcome *outcome) {
+	const int64_t now_s = time(NULL);
+	s->ask_s = now_s + ACME_ASK_S;
+	if (!outcome->good) return;
+	s->due_s = now_s;
+	notice_line(LEVEL_INFO, "certificates: %s: the authority wants it to be renewed now", s->name);
 }
 
 static void finish(struct work *w, struct subject *s, const struct outcome *outcome) {
 	assert(s);
 	const struct acme_options *o = w->acme->options;
+	const enum attempt_kind kind = s->attempt->kind;
 	s->attempt = NULL;
+	if (kind == ATTEMPT_QUESTION) {
+		take_answer(s, outcome);
+		return;
+	}
 	w->limited = outcome->limited ? w->limited + 1 : 0;
 	if (w->limited >= ACME_LIMITED_NAMES) w->limited_until_s = time(NULL) + ACME_LIMITED_S;
 	if (outcome->no_account && s != &w->account) {
@@ -223,6 +240,9 @@ static void start_due(struct work *w) {
 		return;
 	}
 	for (struct subject *s; running(w) < ACME_RUNS && (s = subjects_due(&w->subjects, now_s));) start_run(w, s);
+	if (w->acme->version < ATTEMPT_UACME_1_8) return;
+	for (struct subject *s; running(w) < ACME_RUNS && (s = subjects_to_ask(&w->subjects, now_s));)
+		if (!start_attempt(w, s, ATTEMPT_QUESTION)) s->ask_s = now_s + ACME_ASK_S;
 }
 
 /* Waits until something has to be done. Returns false when the server has ended. */
@@ -404,6 +424,13 @@ int acme_start(const struct acme_options *o, const char *root, struct acme **acm
 	if (!can_run("uacme"))
 		return notice_cannot("use", "--acme",
 							 "there is no uacme, which speaks with the authority: install the package uacme");
+	const unsigned version = attempt_version();
+	if (o->profile && version < ATTEMPT_UACME_1_8) {
+		char reason[128];
+		snprintf(reason, sizeof reason, "it takes uacme 1.8 or later, and this is %u.%u.%u", version / 10000,
+				 version / 100 % 100, version % 100);
+		return notice_cannot("use", "--acme-profile", reason);
+	}
 	if (store_create(o->directory) == -1) return notice_cannot("keep certificates in", o->directory, strerror(errno));
 	char account[STORE_RESULT_MAX];
 	if (o->eab && store_read(o->eab, account, sizeof account) == -1)
@@ -411,6 +438,7 @@ int acme_start(const struct acme_options *o, const char *root, struct acme **acm
 	if (o->eab && !strchr(account, ':')) return notice_cannot("use", o->eab, "it is not KEYID:KEY");
 	char directory[PATH_MAX];
 	struct acme *a = calloc(1, sizeof *a);
+	if (a) a->version = version;
 	if (a && realpath(root, directory) && (a->challenges = challenges_new()) && split(a, o, directory) == 0) {
 		challenges_protect(a->challenges);
 		*acme = a;

@@ -33,24 +33,47 @@ int attempt_write_hook(const char *directory) {
 
 /* --- starting --- */
 
+unsigned attempt_version(void) {
+	static const char start[] = "uacme: version ";
+	unsigned long version = 0;
+	char line[128];
+	FILE *said = popen("uacme --version 2>&1", "re"); /* NOLINT(cert-env33-c): as execvp(3) below */
+	if (!said) return 0;
+	if (fgets(line, sizeof line, said) && strncmp(line, start, strlen(start)) == 0) {
+		char *at = line + strlen(start) - 1; /* before the next number */
+		for (int i = 0; i < 3; i++) version = 100 * version + (i == 0 || *at == '.' ? strtoul(at + 1, &at, 10) : 0);
+	}
+	while (fgets(line, sizeof line, said)) {}
+	(void)pclose(said);
+	return (unsigned)version;
+}
+
+/* Adds words to the arguments, the end of which is NULL. */
+static void add(const char *argument[ARGUMENTS_MAX], const char *const *words) {
+	while (*argument) argument++;
+	while (*words) *argument++ = *words++;
+}
+
 /* Runs uacme, in the new process. */
-__attribute__((noreturn)) static void run(const struct acme_options *o, const char *name, int output, int channel) {
+__attribute__((noreturn)) static void run(enum attempt_kind kind, const struct acme_options *o, const char *name,
+										  int output, int channel) {
 	char state[PATH_MAX], program[PATH_MAX], account[STORE_RESULT_MAX] = "";
 	const char *argument[ARGUMENTS_MAX] = {"uacme", "-vvv", "-y", "-a", o->url, "-c", state};
-	int n = 7;
 	store_path(state, o->directory, "uacme");
 	store_path(program, o->directory, "hook");
-	if (o->eab && !name && store_read(o->eab, account, sizeof account) == 0) {
-		account[strcspn(account, " \t\r\n")] = '\0';
-		argument[n++] = "-e";
-		argument[n++] = account;
-	}
-	if (name) {
-		const char *const issue[] = {"-f", "-t", "EC", "-h", program, "issue", name};
-		for (size_t i = 0; i < sizeof issue / sizeof *issue; i++) argument[n++] = issue[i];
+	if (kind == ATTEMPT_ACCOUNT) {
+		if (o->eab && store_read(o->eab, account, sizeof account) == 0) {
+			account[strcspn(account, " \t\r\n")] = '\0';
+			add(argument, (const char *[]){"-e", account, NULL});
+		}
+		add(argument, (const char *[]){"new", o->email, NULL});
+	} else if (kind == ATTEMPT_QUESTION) {
+		/* of an authority that does not say: one day before the end, the least that uacme takes */
+		add(argument, (const char *[]){"-d", "1", "check", name, NULL});
 	} else {
-		argument[n++] = "new";
-		if (o->email) argument[n++] = o->email;
+		if (o->profile) add(argument, (const char *[]){"-p", o->profile, NULL});
+		/* without -f it decides by itself whether the certificate has to be renewed */
+		add(argument, (const char *[]){"-f", "-t", "EC", "-h", program, "issue", name, NULL});
 	}
 	(void)setpgid(0, 0);
 	/* first move them away from the numbers that dup2(2) overwrites */
@@ -69,7 +92,8 @@ static void close_both(int end[2]) {
 	close(end[1]);
 }
 
-int attempt_start(struct attempt *a, const struct acme_options *o, const char *name, int64_t now_ms) {
+int attempt_start(struct attempt *a, enum attempt_kind kind, const struct acme_options *o, const char *name,
+				  int64_t now_ms) {
 	int output[2], channel[2];
 	if (pipe(output) == -1) return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, channel) == -1) {
@@ -83,7 +107,7 @@ int attempt_start(struct attempt *a, const struct acme_options *o, const char *n
 	(void)fcntl(output[0], F_SETFL, O_NONBLOCK);
 	(void)fcntl(channel[0], F_SETFL, O_NONBLOCK);
 	pid_t process = fork();
-	if (process == 0) run(o, name, output[1], channel[1]);
+	if (process == 0) run(kind, o, name, output[1], channel[1]);
 	close(output[1]);
 	close(channel[1]);
 	if (process > 0) (void)setpgid(process, process); /* as the child does, whichever comes first */
@@ -92,7 +116,7 @@ int attempt_start(struct attempt *a, const struct acme_options *o, const char *n
 		close(channel[0]);
 		return -1;
 	}
-	*a = (struct attempt){.options = o, .process = process, .output = output[0], .hook = channel[0]};
+	*a = (struct attempt){.kind = kind, .options = o, .process = process, .output = output[0], .hook = channel[0]};
 	a->until_ms = now_ms + INT64_C(1000) * ATTEMPT_S;
 	return 0;
 }

@@ -1,4 +1,5 @@
-/* attempt.h - one run of uacme(1), which talks to the authority to open an account or to get a certificate. */
+/* attempt.h - one run of uacme(1), which talks to the authority to open an account, to get a certificate, or to hear
+ * whether one has to be renewed. */
 #ifndef GATLING_ACME_ATTEMPT_H
 #define GATLING_ACME_ATTEMPT_H
 
@@ -15,7 +16,14 @@ enum {
 	ATTEMPT_HOOK_LINE = 512     /* bytes of a line from the hook */
 };
 
+enum attempt_kind {
+	ATTEMPT_ACCOUNT,
+	ATTEMPT_CERTIFICATE,
+	ATTEMPT_QUESTION /* whether the certificate has to be renewed now (RFC 9773): a good outcome is yes */
+};
+
 struct attempt {
+	enum attempt_kind kind;
 	const struct acme_options *options;
 	pid_t process;    /* 0: none */
 	int output, hook; /* descriptors: its stderr, and the socket of its hook; open while there is a process */
@@ -27,8 +35,15 @@ struct attempt {
 /* Writes the hook to the directory of the store, unless it is there already. Returns 0, or -1 with errno. */
 int attempt_write_hook(const char *directory);
 
-/* Starts a run for the certificate of a name, or for an account if name is NULL. Returns 0, or -1 with errno. */
-int attempt_start(struct attempt *attempt, const struct acme_options *options, const char *name, int64_t now_ms);
+/* The version of uacme as a number: 10800 is 1.8.0, the first with profiles and with questions. */
+enum { ATTEMPT_UACME_1_8 = 10800 };
+
+/* Runs uacme for its version. Returns 0 if it does not say. */
+unsigned attempt_version(void);
+
+/* Starts a run for the certificate of a name, or for an account. Returns 0, or -1 with errno. */
+int attempt_start(struct attempt *attempt, enum attempt_kind kind, const struct acme_options *options, const char *name,
+				  int64_t now_ms);
 
 /* Reads the output of the run, and answers its hook. Returns whether the run is over; then *outcome is filled in, and
  * the attempt can be used again. */

@@ -25,6 +25,7 @@ static const struct {
 	{"caa", "a CAA record of this name allows only other authorities: $"},
 	{"rateLimited", "the authority wants fewer requests: $"},
 	{"rejectedIdentifier", "the authority gives no certificates for this name: $"},
+	{"invalidProfile", "the authority has no profile of the name given with --acme-profile: $"},
 	{"externalAccountRequired", "the authority wants an external account: give --acme-eab: $"},
 	{"invalidContact", "the authority refuses the address given with --acme: $"},
 	{"unsupportedContact", "the authority refuses the address given with --acme: $"},
@@ -109,6 +110,8 @@ static int64_t date_in(const char *detail) {
 /* Returns what has happened if the authority names no problem. busy: it is, as its answer says. */
 static const char *kind_of(const char *text, bool no_account, bool busy) {
 	if (no_account) return "no account";
+	if (strstr(text, "uacme: profile must be") || strstr(text, "uacme: server does not support profiles"))
+		return "invalidProfile"; /* as its directory says, so that it has not been asked */
 	if (strstr(text, "curl_")) return strstr(text, "SSL") ? "no trust" : "no answer";
 	if (!strstr(text, error)) return "of uacme";
 	return busy ? "is busy" : "no authority";

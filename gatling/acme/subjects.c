@@ -12,6 +12,7 @@
 
 #include "gatling/acme/explain.h"
 #include "gatling/base/notice.h"
+#include "gatling/base/peer.h"
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
 #include "gatling/http/host.h"
@@ -35,6 +36,23 @@ bool subject_possible(const char *name) {
 	for (size_t i = 0; i < sizeof private / sizeof *private; i++)
 		if (slice_ends(whole, slice_of(private[i]))) return false;
 	return true;
+}
+
+bool subject_is_address(const char *name) {
+	char text[PEER_MAX];
+	struct peer address;
+	if (!peer_parse(slice_of(name), &address) || !peer_is_public(&address)) return false;
+	return slice_equal(slice_of(name), (struct slice){.at = text, .length = peer_format(text, &address)});
+}
+
+/* Writes the name for which the directory of a site gets a certificate. Returns false if there is none. */
+static bool name_of(const char *directory, const struct acme_options *o, char name[STORE_NAME_MAX]) {
+	const size_t length = strlen(directory);
+	const bool brackets = *directory == '[' && directory[length - 1] == ']';
+	if (length >= STORE_NAME_MAX) return false;
+	snprintf(name, STORE_NAME_MAX, "%.*s", (int)(length - 2 * brackets), directory + brackets);
+	if (!brackets && subject_possible(name)) return true;
+	return o->profile && subject_is_address(name) && brackets == (strchr(name, ':') != NULL);
 }
 
 /* --- the list --- */
@@ -84,7 +102,8 @@ static void add_old(struct subjects *s, const struct acme_options *o, int64_t no
 	store_path(path, o->directory, "live");
 	DIR *live = opendir(path);
 	for (const struct dirent *entry; live && (entry = readdir(live));)
-		if (subject_possible(entry->d_name)) add(s, o, entry->d_name, false, now_s);
+		if (subject_possible(entry->d_name) || subject_is_address(entry->d_name))
+			add(s, o, entry->d_name, false, now_s);
 	if (live) closedir(live);
 }
 
@@ -100,14 +119,15 @@ static bool is_site(int root, const char *name, const struct acme_options *o) {
 
 int subjects_scan(struct subjects *s, const struct acme_options *o, const char *root, int64_t now_s) {
 	struct subject *at;
+	char name[STORE_NAME_MAX];
 	DIR *directory = o->sites ? opendir(root) : NULL;
 	if (o->sites && !directory) return -1;
 	if (!s->scanned) add_old(s, o, now_s);
 	s->scanned = true;
 	TAILQ_FOREACH(at, &s->all, all) at->listed = false;
 	for (const struct dirent *entry; directory && (entry = readdir(directory));)
-		if (subject_possible(entry->d_name) && is_site(dirfd(directory), entry->d_name, o))
-			add(s, o, entry->d_name, true, now_s);
+		if (name_of(entry->d_name, o, name) && is_site(dirfd(directory), entry->d_name, o))
+			add(s, o, name, true, now_s);
 	if (directory) closedir(directory);
 	for (unsigned i = 0; i < o->names; i++) add(s, o, o->name[i], true, now_s);
 	drop_gone(s, o->directory, now_s);
@@ -130,6 +150,7 @@ int64_t subject_renewal_s(const struct store_dates *dates) {
 void subject_schedule(struct subject *s, const struct acme_options *o, int64_t now_s) {
 	struct store_dates dates;
 	s->due_s = now_s;
+	s->ask_s = now_s + random_s(ACME_ASK_S);
 	s->failures = 0;
 	s->told = false;
 	s->good = store_dates_in_use(o->directory, s->name, &dates) == 0 && dates.to > now_s;
@@ -157,7 +178,10 @@ void subject_put_off(struct subject *s, int64_t now_s) {
 
 void subjects_hurry(struct subjects *s, int64_t now_s) {
 	struct subject *at;
-	TAILQ_FOREACH(at, &s->all, all) if (at->failures && at->due_s > now_s) at->due_s = now_s;
+	TAILQ_FOREACH(at, &s->all, all) {
+		if (at->failures && at->due_s > now_s) at->due_s = now_s;
+		at->ask_s = now_s;
+	}
 }
 
 bool subject_is_due(const struct subject *s, int64_t now_s) {
@@ -171,4 +195,14 @@ struct subject *subjects_due(const struct subjects *s, int64_t now_s) {
 		if (subject_is_due(at, now_s) && (!first || at->failures < first->failures)) first = at;
 	}
 	return first;
+}
+
+struct subject *subjects_to_ask(const struct subjects *s, int64_t now_s) {
+	struct subject *at;
+	TAILQ_FOREACH(at, &s->all, all) {
+		if (at->attempt || !at->listed || !at->good || subject_is_due(at, now_s)) continue;
+		/* a later time was set while the clock was ahead */
+		if (at->ask_s <= now_s || at->ask_s - ACME_ASK_S > now_s) return at;
+	}
+	return NULL;
 }

@@ -79,6 +79,7 @@ static const struct option_row table[] = {
 	{"acme", 0, HTTPS, "[=EMAIL]", "get certificates for the sites from Let's Encrypt", OWN(take_acme)},
 	{"acme-name", 0, HTTPS, "NAME", "get one for NAME, too; repeatable", OWN(take_acme_name)},
 	{"acme-directory", 0, HTTPS, "URL", "get them from the authority at URL", OWN(take_acme_directory)},
+	{"acme-profile", 0, HTTPS, "NAME", "of that profile, such as shortlived", OWN(take_acme_profile)},
 	{"acme-eab", 0, HTTPS, "FILE", "KEYID:KEY of an account there", TEXT(acme.eab)},
 	{"acme-dir", 0, HTTPS, "DIR", "where their keys and certificates are kept", TEXT(acme.directory)},
 	{"tls-port", 0, HTTPS, "PORT", "default: 443 as root, else 8443; 0: any free port", NUMBER(tls_port, 0, PORT_MAX)},
@@ -200,7 +201,8 @@ static const struct option_row *row_of(int c) {
 static void settle_acme(struct options *o) {
 	static char directory[PATH_MAX], live[PATH_MAX];
 	struct acme_options *a = &o->acme;
-	if (!a->on && (a->names || a->eab)) option_refuse("--acme-name and --acme-eab go with --acme");
+	if (!a->on && (a->names || a->eab || a->profile))
+		option_refuse("--acme-name, --acme-profile and --acme-eab go with --acme");
 	if (!a->on && !o->certificates) return;
 	if (!a->directory && store_default(directory)) a->directory = directory;
 	if (!a->directory) option_refuse("--acme-dir says where keys and certificates are kept");

@@ -101,7 +101,14 @@ void take_acme_directory(struct options *o, const struct option_row *row, char *
 }
 
 void take_acme_name(struct options *o, const struct option_row *row, char *text) {
-	if (!subject_possible(text)) option_takes(row, text, "a name of the public DNS, in lower case, as www.example.org");
+	if (!subject_possible(text) && !subject_is_address(text))
+		option_takes(row, text, "a name of the public DNS, in lower case, as www.example.org, or a public address");
 	if (o->acme.names == ACME_NAMES_MAX) option_refuse("more than %d names", ACME_NAMES_MAX);
 	o->acme.name[o->acme.names++] = text;
+}
+
+void take_acme_profile(struct options *o, const struct option_row *row, char *text) {
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+	if (!*text || text[strspn(text, letters)]) option_takes(row, text, "the name of a profile, of letters and digits");
+	o->acme.profile = text;
 }

@@ -4,7 +4,7 @@
 
 #include "gatling/options/row.h"
 
-option_parse take_acme, take_acme_directory, take_acme_name, take_cert, take_fallback, take_health, take_key,
-	take_listen, take_proxy_protocol, take_trust, take_upstream;
+option_parse take_acme, take_acme_directory, take_acme_name, take_acme_profile, take_cert, take_fallback, take_health,
+	take_key, take_listen, take_proxy_protocol, take_trust, take_upstream;
 
 #endif

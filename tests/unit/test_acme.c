@@ -48,6 +48,37 @@ static void names_of_the_public_dns_are_possible(void **state) {
 	for (size_t i = 0; i < sizeof not / sizeof *not ; i++) assert_false(subject_possible(not [i]));
 }
 
+static void public_addresses_are_possible_as_browsers_write_them(void **state) {
+	(void)state;
+	const char *const possible[] = {"192.0.2.1", "2001:db8::1", "8.8.8.8"};
+	const char *const not [] = {"",
+								"10.1.2.3",
+								"100.64.0.1",
+								"127.0.0.1",
+								"169.254.1.1",
+								"172.31.255.255",
+								"192.168.0.1",
+								"224.0.0.1",
+								"255.255.255.255",
+								"0.0.0.0",
+								"192.0.2.01",
+								"192.0.2",
+								"192.0.2.1:80",
+								"::",
+								"::1",
+								"::ffff:10.0.0.1",
+								"::ffff:192.0.2.1",
+								"fd00::1",
+								"fe80::1",
+								"ff02::1",
+								"2001:DB8::1",
+								"2001:db8:0::1",
+								"[2001:db8::1]",
+								"example.org"};
+	for (size_t i = 0; i < sizeof possible / sizeof *possible; i++) assert_true(subject_is_address(possible[i]));
+	for (size_t i = 0; i < sizeof not / sizeof *not ; i++) assert_false(subject_is_address(not [i]));
+}
+
 /* The output of uacme -vvv when the authority answers. */
 #define ANSWER(FIELDS, BODY)                                                                                           \
 	"uacme: acme_post: HTTP headers:\n" FIELDS "\r\n\r\n\nuacme: acme_post: HTTP body:\n" BODY "\n"                    \
@@ -80,6 +111,14 @@ static void what_the_authority_says_becomes_one_line(void **state) {
 		 "the answer, with status 200, is not one of an authority: is https://a/dir the directory of one?", false, 0},
 		{ANSWER("HTTP/1.1 400 Bad", "") ANSWER("HTTP/1.1 404 Not Found", ""),
 		 "the answer, with status 404, is not one of an authority: is https://a/dir the directory of one?", false, 0},
+		{ANSWER("HTTP/2 400", PROBLEM(ACME_ERROR "invalidProfile", "no profile \\\"x\\\"")),
+		 "the authority has no profile of the name given with --acme-profile: no profile \"x\"", false, 0},
+		{ANSWER("HTTP/2 200", "{}") "uacme: profile must be a supported one:\n{\n    \"a\": \"b\"\n}\n",
+		 "the authority has no profile of the name given with --acme-profile: profile must be a supported one:", false,
+		 0},
+		{"uacme: server does not support profiles\n",
+		 "the authority has no profile of the name given with --acme-profile: server does not support profiles", false,
+		 0},
 		{ANSWER("HTTP/2 403", PROBLEM("urn:other:new", "x")), "the authority refuses: x", false, 0},
 		{"uacme: acme_get: url=https://a/dir\nuacme: curl_get: GET https://a/dir failed: Couldn't connect\n"
 		 "uacme: acme_get: curl_get failed\n",
@@ -130,7 +169,7 @@ static struct outcome run(const char *program, int64_t now_ms) {
 	assert_int_equal(store_write(path, program, 0700), 0);
 	store_path(path, directory, "uacme:%s", search);
 	assert_int_equal(setenv("PATH", path, 1), 0); /* NOLINT(concurrency-mt-unsafe) */
-	assert_int_equal(attempt_start(a, &options, "a.example.org", 0), 0);
+	assert_int_equal(attempt_start(a, ATTEMPT_CERTIFICATE, &options, "a.example.org", 0), 0);
 	while (!attempt_go_on(a, challenges, now_ms, &outcome)) {
 		struct pollfd output = {.fd = a->output, .events = POLLIN};
 		assert_int_equal(poll(&output, 1, -1), 1);
@@ -193,11 +232,38 @@ static void renewal_is_on_the_day_before_a_third_is_left(void **state) {
 	(void)state;
 	for (int i = 0; i < 20; i++) {
 		int64_t month = due(90L * DAY_S, 90L * DAY_S), week = due(6L * DAY_S, 6L * DAY_S);
+		int64_t half = due(45L * DAY_S, 45L * DAY_S);
 		assert_true(month > 59 * DAY_S && month <= 60 * DAY_S);
+		assert_true(half > 29 * DAY_S && half <= 30 * DAY_S);
 		assert_true(week > 4 * DAY_S - DAY_S / 2 && week <= 4 * DAY_S);
 	}
 	assert_true(due(90L * DAY_S, 30L * DAY_S) <= 0);
 	assert_int_equal(due(90L * DAY_S, -1), 0);
+}
+
+static void the_authority_is_asked_about_good_certificates_that_are_not_due(void **state) {
+	(void)state;
+	struct subject s = {.name = "asked.example.org", .listed = true, .good = true, .due_s = now_s + 4 * DAY_S};
+	struct subjects all = {.count = 1};
+	TAILQ_INIT(&all.all);
+	TAILQ_INSERT_TAIL(&all.all, &s, all);
+	s.ask_s = now_s + 60;
+	assert_null(subjects_to_ask(&all, now_s));
+	assert_ptr_equal(subjects_to_ask(&all, now_s + 60), &s);
+	s.ask_s = now_s + DAY_S; /* set while the clock was ahead */
+	assert_ptr_equal(subjects_to_ask(&all, now_s), &s);
+	s.ask_s = now_s;
+	s.due_s = now_s;
+	assert_null(subjects_to_ask(&all, now_s));
+	s.due_s = now_s + 4 * DAY_S;
+	s.good = false;
+	assert_null(subjects_to_ask(&all, now_s));
+	s.ask_s = now_s + 60;
+	s.good = true;
+	subjects_hurry(&all, now_s);
+	assert_ptr_equal(subjects_to_ask(&all, now_s), &s);
+	subject_schedule(&s, &options, now_s); /* it has no certificate: nothing to ask about */
+	assert_null(subjects_to_ask(&all, now_s + DAY_S));
 }
 
 static void a_failure_puts_the_next_attempt_off_up_to_half_a_day(void **state) {
@@ -294,10 +360,12 @@ static void proofs_are_limited(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_the_public_dns_are_possible),
+		cmocka_unit_test(public_addresses_are_possible_as_browsers_write_them),
 		cmocka_unit_test(what_the_authority_says_becomes_one_line),
 		cmocka_unit_test(a_run_that_takes_too_long_is_ended),
 		cmocka_unit_test(the_end_of_what_a_run_says_counts),
 		cmocka_unit_test(renewal_is_on_the_day_before_a_third_is_left),
+		cmocka_unit_test(the_authority_is_asked_about_good_certificates_that_are_not_due),
 		cmocka_unit_test(a_failure_puts_the_next_attempt_off_up_to_half_a_day),
 		cmocka_unit_test(a_pause_that_began_while_the_clock_was_ahead_is_over),
 		cmocka_unit_test(a_key_that_was_cut_off_is_removed),

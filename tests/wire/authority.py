@@ -28,6 +28,37 @@ def trusting_launcher(directory):
     return ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/ssl/certs && exec "$@"', trust]
 
 
+MADE_UP = """#!/bin/sh
+here=${0%/*}
+echo "$*" >> "$here/asked"
+[ "$1" != --version ] || { echo 'uacme: version VERSION' >&2; exit 0; }
+while [ $# -gt 2 ]; do
+	case $1 in
+	-c) state=$2 ;;
+	-d) [ "$2" -gt 0 ] || exit 2 ;;
+	esac
+	shift
+done
+mkdir -p "$state/private/$2" "$state/$2"
+case $1 in
+new) openssl ecparam -name prime256v1 -genkey -noout -out "$state/private/key.pem" ;;
+check) rm "$here/renew" ;;
+issue)
+	case $2 in *[!0-9.:a-f]*) kind=DNS ;; *) kind=IP ;; esac
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 6 -subj / -addext "subjectAltName=$kind:$2" \\
+		-keyout "$state/private/$2/key.pem" -out "$state/$2/cert.pem" ;;
+esac
+"""
+
+
+def made_up_uacme(directory, version="1.8.1"):
+    """Writes a uacme that signs for itself what is asked for, and notes that in the file asked. It says that a certificate
+    has to be renewed if there is a file renew, which it removes."""
+    (directory / "uacme").write_text(MADE_UP.replace("VERSION", version))
+    (directory / "uacme").chmod(0o755)
+    return directory
+
+
 @contextlib.contextmanager
 def authority(directory, http_port, acme_port=None, **config):
     """Runs pebble, which requests proof over http_port for any name; all names lead to 127.0.0.1.

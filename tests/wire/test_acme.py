@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from authority import authority, free_port, pretender, trusting_launcher
+from authority import authority, free_port, made_up_uacme, pretender, trusting_launcher
 from gatling import Connection, Root, Server, certificate, children, eventually, runnable, trusting
 from test_https import names
 
@@ -25,13 +25,15 @@ GIVEN = "the authority has given a certificate"
 
 
 class Acme(Server):
-    """A server with --acme for the authority at url. The names lead to port."""
+    """A server with --acme for the authority at url. The names lead to port. programs: a directory in which uacme is looked
+    for first."""
 
-    def __init__(self, build, root, url, port, *flags, directory=None):
+    def __init__(self, build, root, url, port, *flags, directory=None, programs=None):
         self.work = Root().path
+        path = [] if programs is None else ["env", f"PATH={programs}:{os.environ['PATH']}"]
         self.directory = directory or self.work / "acme"
         super().__init__(build, root, "--acme=owner@example.org", "--acme-directory", url, "--acme-dir", self.directory, "-p", str(port),
-                         "--tls-port", "0", "-u", "nobody", "-n", *flags, launcher=trusting_launcher(self.work), as_root=True)  # fmt: skip
+                         "--tls-port", "0", "-u", "nobody", "-n", *flags, launcher=[*trusting_launcher(self.work), *path], as_root=True)  # fmt: skip
 
     def secure(self, name, root=None):
         """Opens a TLS connection to a name. root: the certificate of an authority to trust
@@ -224,6 +226,58 @@ def test_certificates_are_renewed_under_load_and_no_request_fails(first_build):
         assert not failed and asked and set(asked) == {b"www.example.org"}
 
 
+NOWHERE = "https://localhost:1/dir"  # for a uacme that asks nobody
+
+
+def test_addresses_get_certificates_of_a_profile(first_build):
+    root, port, programs = sites("www.example.org", "192.0.2.1", "[2001:db8::1]", "10.0.0.1", "[::1]"), free_port(), made_up_uacme(Root().path)
+    with Acme(first_build, root, NOWHERE, port, "--acme-profile", "shortlived", programs=programs) as server:
+        eventually(lambda: len(server.said(GIVEN)) == 3, seconds=60)
+        asked = (programs / "asked").read_text().splitlines()
+        assert sorted(line.split()[-1] for line in asked if "-p shortlived -f -t EC" in line) == ["192.0.2.1", "2001:db8::1", "www.example.org"]
+        for host in ("192.0.2.1", "[2001:db8::1]"):
+            assert eventually(lambda host=host: server.get("/", host=host)["Location"]) == f"https://{host}:{server.tls_port}/"
+        assert server.get("/", host="10.0.0.1").body == b"10.0.0.1"
+        with server.secure(None) as c:  # from an address that the server does not know as its own
+            assert names(c) in ("IP Address:192.0.2.1", "IP Address:2001:DB8:0:0:0:0:0:1")
+        assert [line[0] for line in shown(first_build, server.directory)] == ["192.0.2.1", "2001:db8::1", "www.example.org"]
+
+
+def test_without_a_profile_addresses_are_asked_for_if_they_are_named(first_build):
+    root, port, programs = sites("192.0.2.1", "192.0.2.2"), free_port(), made_up_uacme(Root().path, "1.7.4")
+    with Acme(first_build, root, NOWHERE, port, "--acme-name", "192.0.2.2", programs=programs) as server:
+        eventually(lambda: server.said("192.0.2.2", GIVEN), seconds=60)
+        server.hurry()
+        eventually(lambda: (root.path / "www.example.org").mkdir(exist_ok=True) or server.hurry() or server.said("www.example.org", GIVEN), seconds=60)
+        asked = (programs / "asked").read_text()
+        assert not server.said("192.0.2.1") and " -p " not in asked and " check " not in asked
+
+
+def test_a_certificate_is_renewed_before_its_time_if_the_authority_says_so(first_build):
+    root, port, programs = sites("www.example.org", "example.org"), free_port(), made_up_uacme(Root().path)
+
+    def questions():
+        return (programs / "asked").read_text().count(" check www.example.org\n")
+
+    with Acme(first_build, root, NOWHERE, port, programs=programs) as server:
+        eventually(lambda: len(server.said(GIVEN)) == 2, seconds=60)
+        server.hurry()
+        eventually(questions)
+        assert not server.said("wants it to be renewed")
+        (programs / "renew").touch()  # for the name that is asked about first
+        server.hurry()
+        eventually(lambda: len(server.said(GIVEN)) == 3, seconds=60)
+        (said,) = server.said("the authority wants it to be renewed now")
+        assert server.said(said.split(": ")[2], GIVEN) and not server.said("next attempt")
+
+
+def test_a_profile_takes_a_newer_uacme(first_build, root):
+    programs = made_up_uacme(Root().path, "1.7.6")
+    done = subprocess.run([runnable(first_build), "-c", root.path, "--acme", "--acme-profile", "shortlived", "--acme-dir", root.path / "acme"],
+                          capture_output=True, text=True, timeout=20, check=False, env={"PATH": f"{programs}:{os.environ['PATH']}"})  # fmt: skip
+    assert done.returncode == 1 and "cannot use --acme-profile: it takes uacme 1.8 or later, and this is 1.7.6\n" in done.stderr
+
+
 def test_a_killed_helper_comes_again_and_the_server_does_not_notice(first_build):
     root, port = sites("www.example.org"), free_port()
     with authority(root.path.parent, port) as (url, _), Acme(first_build, root, url, port) as server:
@@ -360,6 +414,8 @@ def test_a_successor_has_its_own_helper(first_build):
     [
         (["--acme-name", "www.example.org"], "--acme"),
         (["--acme", "--acme-name", "localhost"], "--acme-name takes a name of the public DNS"),
+        (["--acme", "--acme-name", "10.0.0.1"], "or a public address"),
+        (["--acme", "--acme-profile", 'a"b'], "--acme-profile takes the name of a profile"),
         (["--acme=nobody"], "--acme takes an email address"),
         (["--acme", "owner@example.org"], "--acme=owner@example.org"),
         (["--acme", "--acme-directory", "http://localhost/"], "--acme-directory takes the https://"),
