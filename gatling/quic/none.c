@@ -6,7 +6,8 @@
 #include "gatling/quic/quic.h"
 
 void quic_libraries(char text[QUIC_LIBRARIES_MAX]) {
-	snprintf(text, QUIC_LIBRARIES_MAX, "no HTTP/3 (needs ngtcp2 1.22, nghttp3 1.15 and OpenSSL 3.5.1)");
+	snprintf(text, QUIC_LIBRARIES_MAX,
+			 "no HTTP/3 (needs libngtcp2 >= 1.22, libngtcp2_crypto_ossl, libnghttp3 >= 1.15, OpenSSL >= 3.5.1)");
 }
 
 struct quic *quic_new(struct conn_context *context, const struct datagram_sockets *sockets, unsigned worker,
