@@ -239,6 +239,7 @@ def test_the_image_serves_from_a_root_with_nothing_else_in_it_that_is_read_only(
     if os.geteuid() != 0:
         pytest.skip("takes root")
     config, layer = image
+    assert set(config["ExposedPorts"]) == {"8000/tcp", "443/tcp", "443/udp"}
     with tarfile.open(layer) as tar:
         assert tar.getnames() == ["gatling"]
         tar.extractall(tmp_path)

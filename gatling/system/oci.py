@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Builds the image of a Containerfile as an OCI layout, for machines without a container engine.
+"""Builds the image of the last stage of a Containerfile as an OCI layout, for machines without a container engine.
 
     oci.py CONTAINERFILE OUTPUT
 
-Knows the instructions FROM scratch, COPY FILE PATH, USER, EXPOSE, STOPSIGNAL and ENTRYPOINT [...]. Files are named from
-the current directory. The same files give the same image. (https://github.com/opencontainers/image-spec, version 1.)
+Knows the instructions FROM scratch, COPY FILE PATH, USER, EXPOSE PORT[/udp]..., STOPSIGNAL and ENTRYPOINT [...]. Files are
+named from the current directory. The same files give the same image. (https://github.com/opencontainers/image-spec, version 1.)
 """
 
 import hashlib
@@ -32,16 +32,16 @@ def layer(copies):
 
 
 def parse(text):
-    """What a Containerfile says: the files to copy, and the configuration of a container."""
+    """What the last stage of a Containerfile says: the files to copy, and the configuration of a container."""
     copies, config = [], {}
-    for line in text.splitlines():
+    for line in text[text.rindex("\nFROM ") :].splitlines():
         word, _, rest = line.strip().partition(" ")
         if word == "COPY":
             copies.append(tuple(rest.split()))
         elif word == "USER":
             config["User"] = rest
         elif word == "EXPOSE":
-            config.setdefault("ExposedPorts", {})[f"{rest}/tcp"] = {}
+            config["ExposedPorts"] = {port if "/" in port else f"{port}/tcp": {} for port in rest.split()}
         elif word == "STOPSIGNAL":
             config["StopSignal"] = rest
         elif word == "ENTRYPOINT":
