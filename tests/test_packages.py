@@ -105,6 +105,14 @@ def test_a_debian_without_the_libraries_of_http3_is_told_where_they_are_and_noth
                     "trixie-backports main' in /etc/apt/sources.list of Debian 13, 'make deps FOR=http3' installs them\n")  # fmt: skip
 
 
+@pytest.mark.parametrize("suites,installs", [(("trixie", "trixie-backports"), True), (("trixie",), False), (("bookworm", "bookworm-backports"), False)], ids=lambda names: str(names))
+def test_a_build_that_need_not_have_http3_takes_its_libraries_where_they_can_be_installed(tmp_path, suites, installs):
+    there, said, asked = Machine(tmp_path, suites=suites).packages("install", "build", "maybe-http3")
+    names = asked[-1].split(" --no-install-recommends ")[1].split()
+    assert (f"{HTTP3[0]}/trixie-backports" in names) == installs and ("pkgconf" in names) == installs and "gcc" in names
+    assert "libngtcp2>=1.22" not in said or installs
+
+
 @pytest.mark.parametrize("version,there", [("1.21.9", False), ("1.22.0", True), ("2.0", True)])
 def test_a_library_that_is_too_old_is_missing(tmp_path, version, there):
     machine = Machine(tmp_path, compiler="cc", suites=("forky",))
