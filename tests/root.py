@@ -77,6 +77,10 @@ def make_root(release, path):
     unpack(kept(release, bootstrap), path)
 
 
+def add_backports(path, release="trixie"):
+    Path(path, "etc/apt/sources.list.d/backports.list").write_text(f"deb {REGISTRY}/debian {release}-backports main\n")
+
+
 def inside(path, directory, *shared, apart=False):
     """Returns a command that becomes the one after it, as root, in the directory of the root at path. shared: directories of
     this system that are there, too, at their own paths. apart: with processes of its own, which end with the first."""

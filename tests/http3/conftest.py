@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from gatling import Root, Server, certificate
-from root import KEPT, REGISTRY, environment, inside, kept, make_root, unpack
+from root import KEPT, add_backports, environment, inside, kept, make_root, unpack
 from prepared import FILES
 
 TOP = Path(__file__).resolve().parent.parent.parent
-BACKPORTS = "trixie-backports"
 BUILD_TIMEOUT_S = 1800
 DEPS = ["make", "-s", "deps", "FOR=http3 check-http3 fuzz"]
 LEAVE_ROOT = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
@@ -26,8 +25,8 @@ def make_debian(tar):
     """Makes a Debian 13 with what a build with HTTP/3 and its unit tests take, and a curl with HTTP/3."""
     with tempfile.TemporaryDirectory(prefix="gatling-http3-") as path:
         make_root("trixie", path)
-        Path(path, f"etc/apt/sources.list.d/{BACKPORTS}.list").write_text(f"deb {REGISTRY}/debian {BACKPORTS} main\n")
-        apt = ["apt-get", "-q", "install", "-y", "--no-install-recommends", f"curl/{BACKPORTS}"]
+        add_backports(path)
+        apt = ["apt-get", "-q", "install", "-y", "--no-install-recommends", "curl/trixie-backports"]
         for command in (DEPS, apt, ["apt-get", "clean"]):
             run([*inside(path, TOP, TOP), *command])
         subprocess.run(["tar", "-C", path, "--exclude=./dev/*", "-cf", tar, "."], check=True)
