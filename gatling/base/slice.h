@@ -19,12 +19,12 @@ struct slice {
 static inline struct slice slice_of(const char *text) { return (struct slice){.at = text, .length = strlen(text)}; }
 
 static inline bool slice_equal(struct slice a, struct slice b) {
-	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+	return a.length == b.length && memcmp(a.at, b.at, b.length) == 0;
 }
 
 /* Compares without regard to the case of ASCII letters. */
 static inline bool slice_equal_nocase(struct slice a, struct slice b) {
-	return a.length == b.length && strncasecmp(a.at, b.at, a.length) == 0;
+	return a.length == b.length && strncasecmp(a.at, b.at, b.length) == 0;
 }
 
 static inline bool slice_starts(struct slice s, struct slice start) {

@@ -31,7 +31,7 @@ static size_t literal_length(struct slice authority) {
 /* Returns the length of the uri-host at the start of authority, or 0 if there is none. */
 static size_t uri_host_length(struct slice authority) {
 	if (authority.length && authority.at[0] == '[') return literal_length(authority);
-	size_t n = chars_host(authority);
+	size_t n = chars_span(authority, CHAR_HOST);
 	if (n < authority.length && authority.at[n] != ':') return 0;
 	const char *end = authority.at + n, *dot = authority.at;
 	for (; n && (dot = memchr(dot, '.', (size_t)(end - dot))); dot++)

@@ -63,20 +63,21 @@ int request_begin(struct request *r, struct slice method, struct slice target) {
 	r->method = method_of(method);
 	r->method_name = method;
 	if (target.length > TARGET_MAX) return -414;
-	if (!method.length || chars_token(method) != method.length) return -400;
+	if (!method.length || chars_span(method, CHAR_TOKEN) != method.length) return -400;
 	if (method.length > METHOD_MAX) return -501;
-	if (!target.length || chars_target(target) != target.length) return -400;
+	if (!target.length || chars_span(target, CHAR_TARGET) != target.length) return -400;
 	return parse_target(r, method, target);
 }
 
 static int parse_request_line(struct request *r, struct slice line) {
 	r->line = line;
-	struct slice method = slice_first(line, chars_token(line));
+	const struct slice method = {.at = line.at, .length = chars_span(line, CHAR_TOKEN)};
 	if (method.length == 0 || method.length == line.length || line.at[method.length] != ' ') return -400;
 	if (method.length > METHOD_MAX) return -501;
 	r->method_name = method;
 	r->method = method_of(method); /* also if the request is refused: the answer to a HEAD has no body */
-	struct slice rest = slice_rest(line, method.length + 1), target = slice_first(rest, chars_target(rest));
+	const struct slice rest = slice_rest(line, method.length + 1);
+	const struct slice target = {.at = rest.at, .length = chars_span(rest, CHAR_TARGET)};
 	if (target.length > TARGET_MAX) return -414;
 	if (target.length == 0 || target.length == rest.length || rest.at[target.length] != ' ') return -400;
 	int error = parse_version(r, slice_rest(rest, target.length + 1));
@@ -86,9 +87,11 @@ static int parse_request_line(struct request *r, struct slice line) {
 /* The slot of a name in the table. Known names have different slots: the compiler would report a second initializer. */
 enum { NAMES = 64 };
 #define NAME_PLACE(length, last) ((17 * (length) + (unsigned char)(last)) % NAMES)
-#define NAME(known, last, field) [NAME_PLACE(sizeof(known) - 1, last)] = {.text = SLICE(known), .name = (field)}
+#define NAME(known, last, field)                                                                                       \
+	[NAME_PLACE(sizeof(known) - 1, last)] = {.text = (known), .length = sizeof(known) - 1, .name = (field)}
 static const struct field_known {
-	struct slice text;
+	char text[24];
+	unsigned length;
 	enum field_name name;
 } field_known[NAMES] = {
 	NAME("host", 't', FIELD_HOST),
@@ -134,14 +137,14 @@ static bool same_name(const char *name, const char *known, size_t length) {
 	return lower_8(name + length - 8) == lower_8(known + length - 8);
 }
 
-enum field_name request_field_name(struct slice name) {
+inline enum field_name request_field_name(struct slice name) {
 	if (!name.length) return FIELD_OTHER;
 	const struct field_known *known = &field_known[NAME_PLACE(name.length, name.at[name.length - 1] | ' ')];
-	if (name.length != known->text.length || !same_name(name.at, known->text.at, name.length)) return FIELD_OTHER;
+	if (name.length != known->length || !same_name(name.at, known->text, name.length)) return FIELD_OTHER;
 	return known->name;
 }
 
-int request_add(struct request *r, enum field_name name, struct slice value) {
+inline int request_add(struct request *r, enum field_name name, struct slice value) {
 	if (name == FIELD_OTHER) return 0;
 	if (r->fields == FIELDS_MAX) return -431;
 	unsigned bit = 1U << name;
@@ -254,20 +257,23 @@ int request_end(struct request *r) {
  * CR. */
 static bool is_cut(struct slice end) { return !end.length || (end.length == 1 && *end.at == '\r'); }
 
+/* Returns whether a text begins with a CRLF. */
+static inline bool ends_line(struct slice text) { return text.length >= 2 && memcmp(text.at, "\r\n", 2) == 0; }
+
 /* Removes text and the CRLF after it from the front of *rest. Returns 1, 0 if the line is not complete, or -400 if it
  * has another control character, such as a bare LF. */
-static int next_text(struct slice *rest, struct slice *text) {
-	*text = slice_first(*rest, chars_text(*rest));
-	struct slice end = slice_rest(*rest, text->length);
-	if (is_cut(end)) return 0;
-	if (!slice_starts(end, SLICE("\r\n"))) return -400;
-	*rest = slice_rest(end, 2);
+static inline int next_text(struct slice *rest, struct slice *text) {
+	const size_t length = chars_span(*rest, CHAR_TEXT);
+	const struct slice end = {.at = rest->at + length, .length = rest->length - length};
+	*text = (struct slice){.at = rest->at, .length = length};
+	if (!ends_line(end)) return is_cut(end) ? 0 : -400;
+	*rest = (struct slice){.at = end.at + 2, .length = end.length - 2};
 	return 1;
 }
 
 /* Checks the start of a request line. Returns 0, or the negative status if it is already wrong. */
 static int parse_incomplete(struct request *r, struct slice line) {
-	size_t name = chars_token(line);
+	size_t name = chars_span(line, CHAR_TOKEN);
 	r->line = line;
 	if (name < line.length && (name == 0 || line.at[name] != ' ')) return -400;
 	if (name > METHOD_MAX) return -501;
@@ -288,27 +294,30 @@ static int next_request_line(struct request *r, struct slice *rest) {
 	return got < 0 ? got : error ? error : 1;
 }
 
-/* Removes a field line (RFC 9112, section 5) from the front of *rest. One that starts with a blank (obs-fold) has no
- * name, and is refused. Returns what next_request_line() returns. */
-static int next_field(struct request *r, struct slice *rest) {
-	struct slice name = slice_first(*rest, chars_token(*rest)), value;
-	if (name.length == rest->length || is_cut(*rest)) return 0;
-	if (!name.length || rest->at[name.length] != ':') return -400;
-	slice_drop(rest, name.length + 1);
-	int got = next_text(rest, &value);
-	if (got != 1) return got;
-	int error = request_add(r, request_field_name(name), value);
-	return error ? error : 1;
+/* Removes the field lines (RFC 9112, section 5) from the front of *rest, up to the empty line. A line that starts with
+ * a blank (obs-fold) has no name, and is refused. Returns what next_request_line() returns. */
+static inline int next_fields(struct request *r, struct slice *rest) {
+	for (unsigned fields = 1;; fields++) {
+		const struct slice name = {.at = rest->at, .length = chars_span(*rest, CHAR_TOKEN)};
+		if (!name.length) break;
+		if (name.length == rest->length) return 0;
+		if (name.at[name.length] != ':') return -400;
+		struct slice value;
+		slice_drop(rest, name.length + 1);
+		const int got = next_text(rest, &value);
+		if (got != 1) return got;
+		if (request_add(r, request_field_name(name), value) || fields > FIELDS_MAX) return -431;
+	}
+	if (ends_line(*rest)) return 1;
+	return is_cut(*rest) ? 0 : -400;
 }
 
 int request_parse(struct request *r, const char *buffer, size_t length) {
 	struct slice rest = {.at = buffer, .length = length};
-	unsigned fields = 0;
 	memset(r, 0, offsetof(struct request, field));
 	int got = next_request_line(r, &rest);
 	r->lines = rest;
-	while (got == 1 && !slice_starts(rest, SLICE("\r\n")))
-		if ((got = next_field(r, &rest)) == 1 && ++fields > FIELDS_MAX) got = -431;
+	if (got == 1) got = next_fields(r, &rest);
 	if (got == 0 && length >= HEAD_MAX) return -431;
 	if (got < 1) return got;
 	r->lines.length -= rest.length;
@@ -335,7 +344,7 @@ bool request_next_value(struct slice *lines, struct slice name, struct slice *va
 
 bool request_plausible(const char *buffer, size_t length) {
 	const struct slice all = {.at = buffer, .length = length};
-	return is_cut(slice_rest(all, chars_text(all)));
+	return is_cut(slice_rest(all, chars_span(all, CHAR_TEXT)));
 }
 
 /* Copies s to *at, and moves *at behind the copy. Returns the copy; an absent slice stays absent. */

@@ -20,7 +20,7 @@ struct access access_of(const struct peer *peer, const struct request *r) {
 
 static char *put_escaped(char *at, struct slice text) {
 	while (text.length) {
-		size_t n = chars_quotable(text);
+		size_t n = chars_span(text, CHAR_QUOTABLE);
 		at = text_copy(at, slice_first(text, n));
 		if (n == text.length) break;
 		at = text_copy_hex(text_copy(at, SLICE("\\x")), (unsigned char)text.at[n]);
@@ -101,7 +101,7 @@ static char *put_string(char *at, struct slice text, size_t most) {
 	*at++ = '"';
 	for (size_t i = 0, length; i < text.length && i < most; i += length) {
 		uint32_t c;
-		length = chars_quotable(cut(slice_rest(text, i), most - i));
+		length = chars_span(cut(slice_rest(text, i), most - i), CHAR_QUOTABLE);
 		at = text_copy(at, (struct slice){.at = text.at + i, .length = length});
 		if (length) continue;
 		length = utf8_character(slice_rest(text, i), &c);

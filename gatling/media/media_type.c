@@ -34,10 +34,10 @@ static int by_table_extension(const void *key, const void *entry) {
 /* --- reading mime.types --- */
 
 static bool is_type(struct slice type) {
-	const size_t main = chars_token(type);
+	const size_t main = chars_span(type, CHAR_TOKEN);
 	if (!main || main == type.length || type.at[main] != '/' || type.length > MEDIA_TYPE_MAX) return false;
 	const struct slice sub = slice_rest(type, main + 1);
-	return sub.length && chars_token(sub) == sub.length;
+	return sub.length && chars_span(sub, CHAR_TOKEN) == sub.length;
 }
 
 /* Adds a type. The strings that it allocates are never freed: types last as long as the process. Returns false if

@@ -18,7 +18,7 @@ static bool take_item(struct slice *s, struct slice *item) {
 	while (s->length && is_of_key(s->at[0])) slice_drop(s, 1);
 	if (text_skip(s, SLICE("="))) {
 		(void)text_skip(s, SLICE("?"));
-		const size_t length = chars_token(*s);
+		const size_t length = chars_span(*s, CHAR_TOKEN);
 		if (!length) return false;
 		slice_drop(s, length);
 	}

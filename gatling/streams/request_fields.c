@@ -86,7 +86,7 @@ static bool valid_name(struct slice name) {
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 static bool valid_value(struct slice value) {
-	if (chars_text(value) != value.length) return false;
+	if (chars_span(value, CHAR_TEXT) != value.length) return false;
 	return !value.length || (!is_blank(value.at[0]) && !is_blank(value.at[value.length - 1]));
 }
 

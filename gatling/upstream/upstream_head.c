@@ -33,14 +33,14 @@ enum lines {
  * malformed. */
 static int next_line(struct slice *rest, enum lines of, struct line *line) {
 	line->whole.at = rest->at;
-	line->name = slice_first(*rest, chars_token(*rest));
+	line->name = slice_first(*rest, chars_span(*rest, CHAR_TOKEN));
 	struct slice at = slice_rest(*rest, line->name.length);
 	while (of != LINES_STRICT && line->name.length && at.length && (at.at[0] == ' ' || at.at[0] == '\t'))
 		slice_drop(&at, 1);
 	if (!at.length) return 0;
 	if (!line->name.length || at.at[0] != ':') return -1;
 	slice_drop(&at, 1);
-	line->value = slice_first(at, chars_text(at));
+	line->value = slice_first(at, chars_span(at, CHAR_TEXT));
 	slice_drop(&at, line->value.length);
 	int end = line_end(at, of == LINES_PROGRAM);
 	if (end <= 0) return end;
@@ -451,7 +451,7 @@ static int whole(int fields, size_t before, size_t length) {
 int upstream_response_parse(struct upstream_response *r, const char *buffer, size_t length, bool head_only,
 							char *lines) {
 	struct slice all = {.at = buffer, .length = length};
-	struct slice first = slice_first(all, chars_text(all)), rest = slice_rest(all, first.length);
+	struct slice first = slice_first(all, chars_span(all, CHAR_TEXT)), rest = slice_rest(all, first.length);
 	*r = (struct upstream_response){0};
 	int end = line_end(rest, false);
 	if (end == 0) return whole(0, 0, length);

@@ -110,7 +110,7 @@ static void check_filled(struct slice lines) {
 		require(end);
 		struct slice line = {.at = lines.at, .length = (size_t)(end - lines.at)};
 		const char *colon = memchr(line.at, ':', line.length);
-		require(colon && colon > line.at && colon[1] == ' ' && chars_text(line) == line.length);
+		require(colon && colon > line.at && colon[1] == ' ' && chars_span(line, CHAR_TEXT) == line.length);
 		lines = behind(lines, line.length + 2);
 	}
 }
@@ -127,7 +127,7 @@ static void check_headers(struct slice text, struct slice host, struct slice pat
 		const struct header_item *item = &set->item[i];
 		require(item->name.length && item->detach == !item->value.length);
 		for (size_t n = 0; n < item->name.length; n++) require(char_is(item->name.at[n], CHAR_TOKEN));
-		require(chars_text(item->value) == item->value.length);
+		require(chars_span(item->value, CHAR_TEXT) == item->value.length);
 		for (unsigned j = 0; j < i; j++)
 			require(!slice_equal_nocase(item->name, set->item[j].name) ||
 					slice_equal_nocase(item->name, SLICE("Set-Cookie")));

@@ -135,7 +135,7 @@ static const char *parse_own(struct realm *realm, unsigned *number) {
 			users++;
 		} else if (users_is_user(line)) {
 			wrong = "this is USER:HASH where the realm has to be, so access is denied";
-		} else if (line.length > AUTH_REALM_MAX || chars_text(line) != line.length) {
+		} else if (line.length > AUTH_REALM_MAX || chars_span(line, CHAR_TEXT) != line.length) {
 			wrong = "this cannot be a realm, so access is denied";
 		} else {
 			rules->realm = line;
@@ -236,7 +236,8 @@ static const char *parse_apache(struct realms *r, struct realm_file *f, struct r
 	bool asks = false;
 	for (unsigned i = 0; i < realm->rules.count; i++) asks |= access_depends_on_user(&realm->rules.rule[i]);
 	if (!asks) return NULL;
-	if (realm->rules.realm.length > AUTH_REALM_MAX || chars_text(realm->rules.realm) != realm->rules.realm.length)
+	if (realm->rules.realm.length > AUTH_REALM_MAX ||
+		chars_span(realm->rules.realm, CHAR_TEXT) != realm->rules.realm.length)
 		return "AuthName cannot be a realm, so access is denied";
 	return read_users(r, f, realm);
 }

@@ -102,7 +102,7 @@ static bool describes_content(struct slice name) {
 }
 
 static bool check_field(const struct header_field *f, const struct pattern *pattern, struct rules_error *error) {
-	if (!f->name.length || chars_token(f->name) != f->name.length)
+	if (!f->name.length || chars_span(f->name, CHAR_TOKEN) != f->name.length)
 		return rules_fail(error, "'%.*s' is not a field name", RULES_SHOWN(f->name));
 	if (f->detach && slice_equal_nocase(f->name, SLICE("Server")))
 		return rules_fail(error, "the server always sends Server: remove this line");
@@ -116,7 +116,7 @@ static bool check_field(const struct header_field *f, const struct pattern *patt
 		return rules_fail(error, "Basic-Auth is not supported: use a file .htaccess for passwords");
 	}
 	if (!f->detach && !f->value.length) return rules_fail(error, "%.*s has no value", RULES_SHOWN(f->name));
-	if (chars_text(f->value) != f->value.length)
+	if (chars_span(f->value, CHAR_TEXT) != f->value.length)
 		return rules_fail(error, "the value of %.*s has a control character", RULES_SHOWN(f->name));
 	if (f->fills && describes_content(f->name))
 		return rules_fail(error, "the value of %.*s may not contain :%.*s", RULES_SHOWN(f->name),

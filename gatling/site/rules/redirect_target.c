@@ -85,7 +85,7 @@ static bool add_part(struct text *t, const struct redirect_filling *f, struct sl
 		const size_t length = named ? f->find(f->context, slice_rest(part, 1), &value, &is_encoded) : 0;
 		slice_drop(&part, 1 + length);
 		if (!length) add(t, SLICE(":"), TEXT);
-		else if (in_host && (!value.length || chars_host(value) != value.length)) return false;
+		else if (in_host && (!value.length || chars_span(value, CHAR_HOST) != value.length)) return false;
 		else add(t, value, is_encoded ? encoded : octets);
 	}
 	return true;
