@@ -1,7 +1,7 @@
 /* internal.h - the loop as the files of io/ see it. Internal to io/.
  *
- * A file calls only those behind it in this list: iob, datagram, splice, transfer, sendfile, loop, the mechanisms,
- * reader, task, wake, alarm, timer, queue. descriptors.c stands alone. */
+ * A file calls only those behind it in this list: iob, datagram, splice, loop, sendfile, the mechanisms, reader, task,
+ * wake, alarm, timer, queue. descriptors.c stands alone. */
 #ifndef GATLING_IO_INTERNAL_H
 #define GATLING_IO_INTERNAL_H
 
@@ -106,15 +106,11 @@ struct io_loop {
 	char piece[128 * 1024]; /* iob.c copies through it */
 };
 
-static inline int64_t io_clock_ms(const io_loop *loop) { return loop->now_ns / IO_NS_PER_MS; }
-
-/* --- transfer.c --- */
+/* --- loop.c --- */
 
 /* Notes that a call has shown, by EAGAIN (result is -1) or by a short transfer, that the descriptor is no longer ready.
  * Returns the result. */
 ssize_t io_exhausted(io_loop *loop, int fd, enum io_direction direction, ssize_t result);
-
-/* --- loop.c --- */
 
 /* Notes that fd is not ready and, if it is wanted, has it watched. Returns 0, or -1 as io_wantread(). */
 int io_not_ready(io_loop *loop, int fd, enum io_direction direction);

@@ -5,6 +5,12 @@
 
 enum { LATER_MINIMUM = 64 };
 
+bool io_adopted(const io_loop *loop, int fd) { return fd >= 0 && fd < loop->bound && loop->entry[fd].cookie; }
+
+bool io_queue_due(const struct io_entry *e, enum io_direction d) {
+	return e->want & e->can & ~((unsigned)(e->reading && !e->meanwhile) << IO_WRITE) & 1U << d;
+}
+
 void io_queue_add(io_loop *loop, int fd, enum io_direction d) {
 	struct io_entry *e = &loop->entry[fd];
 	struct io_queue *q = &loop->queue[d];

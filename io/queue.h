@@ -5,10 +5,10 @@
 
 #include "io/internal.h"
 
+bool io_adopted(const io_loop *loop, int fd);
+
 /* Returns whether the descriptor is to be handed out: it is wanted and ready. */
-static inline bool io_queue_due(const struct io_entry *e, enum io_direction direction) {
-	return e->want & e->can & ~((unsigned)(e->reading && !e->meanwhile) << IO_WRITE) & 1U << direction;
-}
+bool io_queue_due(const struct io_entry *entry, enum io_direction direction);
 
 void io_queue_add(io_loop *loop, int fd, enum io_direction direction);
 
@@ -32,9 +32,5 @@ void io_ready(io_loop *loop, int fd, unsigned can);
 
 /* Notes that fd is not ready in this direction. Returns whether it is wanted, and so has to be watched. */
 bool io_unready(io_loop *loop, int fd, enum io_direction direction);
-
-static inline bool io_adopted(const io_loop *loop, int fd) {
-	return fd >= 0 && fd < loop->bound && loop->entry[fd].cookie;
-}
 
 #endif

@@ -6,6 +6,7 @@
 #include "io/internal.h"
 
 enum { TIMED_OUT = IO_SLOT_TIMED_OUT - 1 }; /* index of the list of io_timedout() */
+enum { TICK_NS = IO_TICK_MS * IO_NS_PER_MS };
 
 int64_t io_read_clock(void) {
 	struct timespec t;
@@ -14,7 +15,7 @@ int64_t io_read_clock(void) {
 }
 
 void io_timer_init(io_loop *loop) {
-	loop->tick = io_clock_ms(loop) / IO_TICK_MS;
+	loop->tick = loop->now_ns / TICK_NS;
 	loop->next_tick = INT64_MAX;
 	for (int i = 0; i <= IO_WHEEL_SLOTS; i++) loop->slot[i] = -1;
 }
@@ -77,7 +78,7 @@ void io_timer_cancel(io_loop *loop, int fd) {
 }
 
 void io_timer_advance(io_loop *loop) {
-	int64_t now = io_clock_ms(loop) / IO_TICK_MS;
+	int64_t now = loop->now_ns / TICK_NS;
 	/* after a long pause, one round of the wheel is enough */
 	if (now - loop->tick > IO_WHEEL_SLOTS) loop->tick = now - IO_WHEEL_SLOTS;
 	while (loop->tick < now) {
@@ -125,6 +126,6 @@ int64_t io_timer_limit(io_loop *loop) {
 		loop->next_tick = slots == -1 ? INT64_MAX : loop->tick + 1 + slots;
 	}
 	if (loop->next_tick == INT64_MAX) return -1;
-	int64_t wait_ms = loop->next_tick * IO_TICK_MS - io_clock_ms(loop);
+	int64_t wait_ms = loop->next_tick * IO_TICK_MS - loop->now_ns / IO_NS_PER_MS;
 	return wait_ms < 0 ? 0 : wait_ms * IO_NS_PER_MS;
 }
