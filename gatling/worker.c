@@ -103,7 +103,7 @@ static int start(struct worker *w) {
 						  cached, open) == -1)
 		return -1;
 	if (w->certificates) {
-		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
+		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls, &w->context.tls_memory);
 		if (!w->context.tls) return -1;
 		w->quic = quic_new(&w->context, w->datagrams, w->number, (unsigned)w->options->workers);
 		use_certificates(w);
@@ -228,7 +228,8 @@ static void handle_control(struct worker *w) {
 
 static void update_dates(struct worker *w) {
 	time_t now = time(NULL);
-	site_context_turn(&w->context.site, io_now_ns(w->context.loop));
+	w->context.site.now_ms = io_now(w->context.loop);
+	names_turn(w->context.site.names, io_now_ns(w->context.loop));
 	const unsigned port = w->quic ? quic_port(w->quic) : 0;
 	if (now == w->context.batches.second && port == w->quic_port) return;
 	w->quic_port = port;
@@ -298,7 +299,7 @@ static void readable(struct worker *w, int fd) {
 	switch (cookie_kind(cookie)) {
 	case COOKIE_CONNECTION:
 		if (waits(w, cookie) && io_postpone_read(w->context.loop, fd)) break;
-		if (accept_samples(&w->acceptor)) accept_note_wait(&w->acceptor, cookie, fd);
+		accept_note_wait(&w->acceptor, cookie, fd);
 		run_readable(w, cookie);
 		break;
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
@@ -350,14 +351,14 @@ static int sooner(int one, int other) { return one == -1 || (other != -1 && othe
 /* Does the work that is due from time to time. Returns how many milliseconds the loop may wait; -1: no limit. */
 static int do_due_work(struct worker *w) {
 	const int64_t now = io_now(w->context.loop);
-	int rate = min_rate_due(&w->context), site = site_context_due(&w->context.site, now);
+	int rate = min_rate_due(&w->context), site = cache_due(w->context.site.cache, now);
 	if (rate == 0) {
 		min_rate_enforce(&w->context);
 		rate = min_rate_due(&w->context);
 	}
 	if (site == 0) {
 		site_context_tidy(&w->context.site, now);
-		site = site_context_due(&w->context.site, now);
+		site = cache_due(w->context.site.cache, now);
 	}
 	int log = w->log ? log_due(w->log, now) : -1; /* last: connections that were closed are logged */
 	if (log == 0) {

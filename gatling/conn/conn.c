@@ -77,12 +77,15 @@ struct conn *conn_of(const struct conn_context *w, int fd) {
 /* --- memory --- */
 
 static size_t memory(const struct conn *c) {
-	size_t n = conn_kept(c) + conn_exchange_memory(c);
+	size_t n = conn_kept(c);
+	if (c->exchange) n += conn_exchange_memory(c);
 	if (c->outgoing) n += response_batch_memory(c->outgoing);
 	if (c->tls) n += tls_memory(c->tls);
 	if (c->http2) n += http2_memory(c->http2);
 	return n;
 }
+
+size_t conn_context_memory(const struct conn_context *w) { return w->memory + w->tls_memory + w->quic_memory; }
 
 size_t conn_memory(const struct conn *c) { return c->memory + (c->tls ? tls_library_memory(c->tls) : 0); }
 
@@ -308,7 +311,8 @@ void conn_wait(struct conn_context *w, struct conn *c) {
 
 void conn_readable(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.known = c->state == CONN_HEAD ? conn_kept(c) : 0};
-	if (c->state <= CONN_HANDSHAKE || (conn_relay_splices(c) ? conn_relay_splice(c, &run) : conn_read(c, &run.input)) ||
+	const bool splices = c->state == CONN_PASS && conn_relay_splices(c);
+	if (c->state <= CONN_HANDSHAKE || (splices ? conn_relay_splice(c, &run) : conn_read(c, &run.input)) ||
 		(c->input_ended && end_input(c, &run)))
 		go(w, c, &run);
 	else conn_close(w, c);

@@ -32,7 +32,7 @@ struct conn *conn_of(const struct conn_context *context, int fd);
 /* Returns the client to which the connection counts, see conn_owner(). */
 const struct peer *conn_peer(const struct conn *conn);
 
-/* --- conn_waits.c --- */
+/* --- deadline.c --- */
 
 /* Returns what the connection waits for. */
 struct waiting conn_waits(const struct conn *conn);

@@ -9,6 +9,7 @@
 
 /* Gives back the requests that limits_take_request() has counted, except `left` of them. */
 static void return_requests(struct conn *c, uint8_t left) {
+	if (c->requests == left) return;
 	limits_return_requests(c->context->exchanges.limits, &c->peer, c->requests - left);
 	c->requests = left;
 }

@@ -43,7 +43,7 @@ void conn_end_exchange(struct conn *c) {
 }
 
 size_t conn_exchange_memory(const struct conn *c) {
-	return c->exchange ? exchange_memory(c->exchange) + relay_of(c)->trailers_length : 0;
+	return exchange_memory(c->exchange) + relay_of(c)->trailers_length;
 }
 
 /* After the content of its request, the client may send another request, end its side, or go away. */
@@ -87,8 +87,8 @@ static void note_come(struct conn *c, struct conn_run *run, size_t n) {
 }
 
 bool conn_relay_splices(const struct conn *c) {
-	return c->state == CONN_PASS && !c->tls && !c->input && !relay_of(c)->trickles &&
-		   body_rest(&relay_of(c)->body) >= SPLICE_LEAST && proxied_splices(c->exchange->proxied);
+	return !c->tls && !c->input && !relay_of(c)->trickles && body_rest(&relay_of(c)->body) >= SPLICE_LEAST &&
+		   proxied_splices(c->exchange->proxied);
 }
 
 bool conn_relay_splice(struct conn *c, struct conn_run *run) {

@@ -18,9 +18,9 @@ void conn_relay_begin(struct conn *conn, enum persistence persistence);
  * chunks of the request's content are malformed, and nothing has been sent yet. */
 enum exchange_relayed conn_relay(struct conn *conn, struct conn_run *run, bool *malformed);
 
-/* conn_relay_splices() returns whether much content of the request is coming, which can go straight to the upstream.
- * Then conn_relay_splice() replaces conn_read(): it moves some, and leaves in *run what the upstream did not take. It
- * returns false if the client is gone. */
+/* CONN_PASS: conn_relay_splices() returns whether much content of the request is coming, which can go straight to the
+ * upstream. Then conn_relay_splice() replaces conn_read(): it moves some, and leaves in *run what the upstream did not
+ * take. It returns false if the client is gone. */
 bool conn_relay_splices(const struct conn *conn);
 bool conn_relay_splice(struct conn *conn, struct conn_run *run);
 

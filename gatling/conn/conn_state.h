@@ -1,5 +1,5 @@
 /* conn_state.h - the inside of a connection. conn.c has its life: what each state does, and which events it wants.
- * conn_waits.c says what it waits for, deadline.c how long it may. conn_http1.c and conn_http2.c have the functions of
+ * deadline.c says what it waits for, and how long it may. conn_http1.c and conn_http2.c have the functions of
  * the states, and conn_relay.c and transport.c what these use. */
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
@@ -107,13 +107,14 @@ enum iob_result conn_transmit(struct conn *conn, iob *batch, uint64_t most, enum
 void conn_limit_unsent(struct conn *conn);
 
 /* Returns whether TLS has something to send without a batch. */
-static inline bool conn_blocked(const struct conn *conn) { return conn->tls && tls_blocked(conn->tls); }
+bool conn_blocked(const struct conn *conn);
 
 /* Reads from the client into the scratch buffer, behind the bytes that were kept. *input is both. Returns false if the
  * input has ended (input_ended) or the connection has failed; EAGAIN is not a failure, nor is the end with HTTP/2. */
 bool conn_read(struct conn *conn, struct slice *input);
 
-static inline size_t conn_kept(const struct conn *conn) { return conn->input ? conn->input->length : 0; }
+/* Returns how many bytes are kept. */
+size_t conn_kept(const struct conn *conn);
 
 /* Keeps a copy of bytes in the scratch buffer, which other connections use in the meantime. No others may be kept.
  * Returns false without memory. */
@@ -162,6 +163,7 @@ bool conn_extend_deadline(struct conn *conn, enum wait_for what);
 
 /* --- conn_relay.c, for the others --- */
 
+/* Returns the bytes of memory of its exchange, which there must be. */
 size_t conn_exchange_memory(const struct conn *conn);
 
 /* CONN_PASS: what it waits for; whether it reads; and whether all of the request has come, so that the client may end

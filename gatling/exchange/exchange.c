@@ -7,6 +7,8 @@
 #include "gatling/site/answer/challenge.h"
 #include "gatling/site/answer/health.h"
 
+void exchange_clear(struct exchange *x) { memset(x, 0, offsetof(struct exchange, ready)); }
+
 /* --- decisions --- */
 
 /* Content that only an upstream would take is refused. */
@@ -37,8 +39,9 @@ static void ask_site(struct exchange *x, struct response *r) {
 
 enum exchange_next exchange_begin(struct exchange *x, struct response *r) {
 	const struct site_context *site = x->context->site;
-	if (!health_answer(site, x->request, r) && !challenge_answer(site, x->request, r) && is_within_limits(x, r))
-		ask_site(x, r);
+	const bool answered = (site->options->health && health_answer(site, x->request, r)) ||
+						  (site->challenges && challenge_answer(site, x->request, r));
+	if (!answered && is_within_limits(x, r)) ask_site(x, r);
 	return decided(x, r);
 }
 

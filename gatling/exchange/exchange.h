@@ -59,7 +59,7 @@ struct exchange {
 /* --- exchange.c --- */
 
 /* Empties the members that the carrier sets. The others, which few requests need, stay as they are. */
-static inline void exchange_clear(struct exchange *exchange) { memset(exchange, 0, offsetof(struct exchange, ready)); }
+void exchange_clear(struct exchange *exchange);
 
 enum exchange_next {
 	EXCHANGE_ANSWERED, /* the response is to be sent */

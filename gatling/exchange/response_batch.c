@@ -119,8 +119,9 @@ static size_t format_line(struct batch_pool *pool, const struct peer *peer, cons
 	return access_format(pool->line, &pool->style, &a);
 }
 
-void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
-								const struct request *request, struct slice user, int status, uint64_t bytes) {
+void response_batch_note(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
+						 const struct request *request, struct slice user, int status, uint64_t bytes) {
+	if (!pool->queue) return;
 	if (pool->line_of) keep_line(pool);
 	pool->line_length = format_line(pool, peer, request, user, status, bytes, NULL);
 	if (make_room(x, line_room((uint32_t)pool->line_length))) pool->line_of = x;
@@ -146,7 +147,7 @@ static void log_kept(struct batch_pool *pool, struct response_batch *x, int64_t 
 	}
 }
 
-void response_batch_log_lines(struct batch_pool *pool, struct response_batch *x) {
+void response_batch_log(struct batch_pool *pool, struct response_batch *x) {
 	const bool last = pool->line_of == x;
 	if (!last && !x->lines_length) return;
 	const int64_t ns = io_read_clock() - x->started_ns;

@@ -55,16 +55,10 @@ void response_batch_return(struct batch_pool *pool, struct response_batch *batch
 /* Returns the bytes of memory that the batch takes. */
 size_t response_batch_memory(const struct response_batch *batch);
 
-/* The part of response_batch_note() that is not inline. */
-void response_batch_note_logged(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
-								const struct request *request, struct slice user, int status, uint64_t bytes);
-
-/* Notes a response and its request (NULL: it was malformed) for the log, if there is a log. Without
- * memory the line is lost, never the response. */
-static inline void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
-									   const struct request *request, struct slice user, int status, uint64_t bytes) {
-	if (pool->queue) response_batch_note_logged(pool, batch, peer, request, user, status, bytes);
-}
+/* Notes a response and its request (NULL: it was malformed) for the log, if there is a log. Without memory the line is
+ * lost, never the response. */
+void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
+						 const struct request *request, struct slice user, int status, uint64_t bytes);
 
 /* Counts the time that the responses have taken until now: when bytes of them were given to the kernel, and with done,
  * all of them. To be called for a batch that is sampled. */
@@ -75,13 +69,8 @@ void response_batch_time(struct response_batch *batch, bool done);
 void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct peer *peer, const struct request *request,
 					struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream);
 
-/* The part of response_batch_log() that is not inline. */
-void response_batch_log_lines(struct batch_pool *pool, struct response_batch *batch);
-
 /* Logs the requests that were noted, with the time that they have taken, if there is a log. */
-static inline void response_batch_log(struct batch_pool *pool, struct response_batch *batch) {
-	if (pool->queue) response_batch_log_lines(pool, batch);
-}
+void response_batch_log(struct batch_pool *pool, struct response_batch *batch);
 
 /* Frees the batches that are kept for reuse. */
 void response_batch_free_spares(struct batch_pool *pool);

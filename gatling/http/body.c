@@ -75,6 +75,8 @@ void body_start(struct body *b, const struct request *r) {
 	b->allowed = BODY_MAX;
 }
 
+bool body_pending(const struct body *b) { return b->state != ENDED; }
+
 uint64_t body_rest(const struct body *b) { return b->state == LENGTH ? b->left : 0; }
 
 void body_take(struct body *b, uint64_t length) {

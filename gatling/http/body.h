@@ -24,7 +24,7 @@ struct body {
 void body_start(struct body *body, const struct request *request);
 void body_start_any(struct body *body, enum body_framing framing, uint64_t content_length);
 
-static inline bool body_pending(const struct body *body) { return body->state != 0; }
+bool body_pending(const struct body *body);
 
 /* Skips as much of the body as is in buffer. Returns the number of bytes skipped; if !body_pending() then, the next
  * request follows them. Returns -400 if the chunks are malformed, or -413 if they are longer than is allowed. */

@@ -200,10 +200,13 @@ static void sample(struct acceptor *w, int fd, int64_t since_ms) {
 	if (waited_ms >= 0 && !ended) waits_note(&w->waits, io_now_ns(w->context->loop), waited_ms);
 }
 
+/* Returns whether to measure the next wait. */
+static bool samples(struct acceptor *w) { return w->sampling && ++w->reads % ACCEPT_SAMPLE == 0; }
+
 /* While a request is under way, the bytes may be its content, or those of a tunnel, whose waits say nothing about the
  * loop. Bytes that came during the last response have waited for the loop only since its end. */
 void accept_note_wait(struct acceptor *w, const struct conn *c, int fd) {
-	if (conn_is_idle(c)) sample(w, fd, conn_since(c));
+	if (samples(w) && conn_is_idle(c)) sample(w, fd, conn_since(c));
 }
 
 /* Returns how many connections are admitted now. */
@@ -298,7 +301,7 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	if (proxied) peer = peer_unknown; /* until the PROXY header names the client */
 	note_wait(w, l, fd);
 	/* its first request has waited, too: since the last batch, which did not accept it */
-	if (has_overload(w, l) && !l->secure && accept_samples(w)) sample(w, fd, l->queued_ms);
+	if (has_overload(w, l) && !l->secure && samples(w)) sample(w, fd, l->queued_ms);
 	const int status = accept_refusal(w->context, &peer);
 	if (status) refuse(w, l, a, fd, status);
 	else if (conn_new(w->context, fd, l->port, l->secure, proxied, &peer)) a->fresh[a->count++] = fd;

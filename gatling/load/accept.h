@@ -98,12 +98,8 @@ struct acceptor {
 /* The function for conn_context.refusal. */
 int accept_refusal(struct conn_context *context, const struct peer *peer);
 
-/* Returns whether to measure how long the bytes of the connection that is read next have waited. */
-static inline bool accept_samples(struct acceptor *acceptor) {
-	return acceptor->sampling && ++acceptor->reads % ACCEPT_SAMPLE == 0;
-}
-
-/* Notes how long the connection's bytes have waited, unless they are the rest of a request or of a handshake. */
+/* Notes how long the bytes of the connection that is read next have waited, unless they are the rest of a request or of
+ * a handshake. While waits are measured, does so for one in ACCEPT_SAMPLE. */
 void accept_note_wait(struct acceptor *acceptor, const struct conn *conn, int fd);
 
 /* Notes that a listener has connections, for accept_all(). */

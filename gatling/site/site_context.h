@@ -58,7 +58,7 @@ struct site_context {
 	unsigned https_port;                 /* to which requests to the plain ports are redirected; 0: they are not */
 	const struct certificates *covered;  /* only hosts with these certificates are redirected; NULL: all */
 	const struct challenges *challenges; /* ACME challenges that are answered from memory; NULL: none */
-	int64_t now_ms;                      /* of the monotonic clock, see site_context_turn() */
+	int64_t now_ms;                      /* io_now() of this turn */
 	unsigned changes;                    /* sites_changes() at the last site_context_tidy() */
 	const char *directory;               /* the path of the root outside of any chroot(2) */
 	bool closed;                         /* the directory is missing: everything is answered with 503 */
@@ -74,12 +74,6 @@ int site_context_open(struct site_context *context, io_loop *loop, int root, con
 /* Frees what site_context_open() made. Call it when no request waits for a job and no response is being sent. */
 void site_context_close(struct site_context *context);
 
-/* Begins a turn of the worker. now_ns: of the monotonic clock. */
-static inline void site_context_turn(struct site_context *context, int64_t now_ns) {
-	context->now_ms = now_ns / 1000000;
-	names_turn(context->names, now_ns);
-}
-
 /* Finishes the jobs that the threads have done, and resumes the requests that waited for them. Call it after an
  * io_wait() that was woken, see io_woken(). */
 static inline void site_context_collect(struct site_context *context) {
@@ -93,12 +87,7 @@ static inline unsigned site_context_jobs(const struct site_context *context) {
 	return sum;
 }
 
-/* Returns the milliseconds until site_context_tidy() is due, or -1 if no file is open. */
-static inline int site_context_due(const struct site_context *context, int64_t now_ms) {
-	return cache_due(context->cache, now_ms);
-}
-
-/* Closes files that need not be open any more. */
+/* Closes files that need not be open any more, when cache_due() says so. */
 static inline void site_context_tidy(struct site_context *context, int64_t now_ms) {
 	unsigned changes = sites_changes(context->sites);
 	cache_tidy(context->cache, now_ms, changes != context->changes);

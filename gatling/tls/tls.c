@@ -16,8 +16,8 @@ struct tls_worker {
 	struct tls_handshaking handshaking;
 	struct certificates *certificates;
 	BIO_METHOD *method;
-	bool kernel;           /* the kernel may encrypt records */
-	size_t library_memory; /* bytes for all connections */
+	bool kernel; /* the kernel may encrypt records */
+	size_t *library_memory;
 	/* The connection whose bytes are in the buffers. They stay there between two calls only at the end of a handshake,
 	 * see tls_handshake(); another connection discards them. */
 	const struct tls *owner;
@@ -167,13 +167,11 @@ enum iob_result tls_flush(struct tls *t) {
 bool tls_blocked(const struct tls *t) { return t->unsent || t->waits; }
 
 static void set_library_memory(struct tls *t, uint32_t bytes) {
-	t->worker->library_memory += (size_t)bytes - t->library_memory;
+	*t->worker->library_memory += (size_t)bytes - t->library_memory;
 	t->library_memory = bytes;
 }
 
 size_t tls_library_memory(const struct tls *t) { return t->library_memory; }
-
-size_t tls_worker_library_memory(const struct tls_worker *w) { return w->library_memory; }
 
 size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
 
@@ -374,7 +372,7 @@ static bool local_address(const SSL *ssl, struct peer *address) {
 	return peer_local(t->fd, address);
 }
 
-struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
+struct tls_worker *tls_worker_new(bool strict_sni, bool kernel, size_t *library_memory) {
 	struct tls_worker *w = calloc(1, sizeof *w);
 	if (!w || !(w->method = method_new())) {
 		free(w);
@@ -383,6 +381,7 @@ struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
 	w->handshaking.strict_sni = strict_sni;
 	w->handshaking.local = local_address;
 	w->kernel = kernel;
+	w->library_memory = library_memory;
 	return w;
 }
 

@@ -39,8 +39,9 @@ enum {
 /* The state that the connections of a worker share. */
 struct tls_worker;
 
-/* Returns NULL if memory runs out. strict_sni: see struct tls_handshaking. kernel: see platform_has_ktls(). */
-struct tls_worker *tls_worker_new(bool strict_sni, bool kernel);
+/* Returns NULL if memory runs out. strict_sni: see struct tls_handshaking. kernel: see platform_has_ktls().
+ * *library_memory: counts the bytes of tls_library_memory() of all connections. */
+struct tls_worker *tls_worker_new(bool strict_sni, bool kernel, size_t *library_memory);
 void tls_worker_free(struct tls_worker *worker); /* NULL is allowed */
 
 /* Sets the certificates for all further handshakes, and takes the reference over. */
@@ -89,10 +90,8 @@ enum iob_result tls_flush(struct tls *tls);
 /* Returns how many bytes of memory the connection holds, without those of OpenSSL. */
 size_t tls_memory(const struct tls *tls);
 
-/* Return an estimate of the bytes of memory that OpenSSL holds for a connection, and for all connections of a
- * worker. */
+/* Returns an estimate of the bytes of memory that OpenSSL holds for the connection. */
 size_t tls_library_memory(const struct tls *tls);
-size_t tls_worker_library_memory(const struct tls_worker *worker);
 
 /* Sends a close_notify, if the socket takes it at once. */
 void tls_close(struct tls *tls);

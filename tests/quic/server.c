@@ -189,7 +189,8 @@ static void finish_jobs(void) {
 
 void server_turn(void) {
 	require(io_wait(context.loop, 0) == 0);
-	site_context_turn(&context.site, io_now_ns(context.loop));
+	context.site.now_ms = io_now(context.loop);
+	names_turn(context.site.names, io_now_ns(context.loop));
 	while (network_has_arrived()) quic_readable(&quic->cookie[0]);
 	if (quic->cookie[0].held.bytes) quic_writable(&quic->cookie[0]); /* the kernel's socket is never full */
 	for (int ready; (ready = io_canwrite(context.loop)) != -1;) quic_writable(io_cookie(context.loop, ready));

@@ -127,6 +127,7 @@ static struct {
 	SSL_CTX *context, *any, *rsa;
 	io_loop *loop;
 	struct tls_worker *worker;
+	size_t memory;
 } f;
 
 static int set_up(void **state) {
@@ -136,7 +137,7 @@ static int set_up(void **state) {
 	f.any = SSL_CTX_new(TLS_client_method());
 	f.rsa = SSL_CTX_new(TLS_client_method());
 	f.loop = io_loop_new();
-	f.worker = tls_worker_new(false, false);
+	f.worker = tls_worker_new(false, false, &f.memory);
 	if (!f.context || !f.any || !f.rsa || !f.loop || !f.worker) return -1;
 	tls_use_certificates(f.worker, make_set(f.context, f.pem));
 	return SSL_CTX_set1_sigalgs_list(f.rsa, "RSA-PSS+SHA256:RSA+SHA256") ? 0 : -1;

@@ -5,7 +5,7 @@
 #include "gatling/http/path.h"
 #include "gatling/site/answer_room.h"
 
-bool challenge_path_answer(const struct site_context *c, const struct request *q, struct response *r) {
+bool challenge_answer(const struct site_context *c, const struct request *q, struct response *r) {
 	char *const proof = c->room->proof;
 	char decoded[TARGET_MAX];
 	struct slice token = {.at = decoded};

@@ -6,13 +6,8 @@
 #include "gatling/site/response.h"
 #include "gatling/site/site_context.h"
 
-bool challenge_path_answer(const struct site_context *context, const struct request *request,
-						   struct response *response);
-
-/* Answers a request for a proof that the server has. Returns whether it was one; otherwise there may be a file. */
-static inline bool challenge_answer(const struct site_context *context, const struct request *request,
-									struct response *response) {
-	return context->challenges && challenge_path_answer(context, request, response);
-}
+/* Answers a request for a proof that the server has; context->challenges must not be NULL. Returns whether it was one;
+ * otherwise there may be a file. */
+bool challenge_answer(const struct site_context *context, const struct request *request, struct response *response);
 
 #endif

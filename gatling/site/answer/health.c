@@ -3,7 +3,7 @@
 
 #include "gatling/http/path.h"
 
-bool health_path_answer(const struct site_context *c, const struct request *q, struct response *r) {
+bool health_answer(const struct site_context *c, const struct request *q, struct response *r) {
 	char path[TARGET_MAX];
 	size_t length;
 	if (q->method != METHOD_GET && q->method != METHOD_HEAD) return false;

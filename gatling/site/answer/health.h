@@ -5,14 +5,9 @@
 #include "gatling/site/response.h"
 #include "gatling/site/site_context.h"
 
-/* Answers a request for the path of --health, which must not be NULL. Returns whether it was one. */
-bool health_path_answer(const struct site_context *context, const struct request *request, struct response *response);
-
-/* Answers a request for the path of --health, whatever its host: with 200, or 503 when the server is about to end.
- * Returns whether it was one. Call it before limits are tested: a server that has reached one is not ill. */
-static inline bool health_answer(const struct site_context *context, const struct request *request,
-								 struct response *response) {
-	return context->options->health && health_path_answer(context, request, response);
-}
+/* Answers a request for the path of --health, which must not be NULL, whatever its host: with 200, or 503 when the
+ * server is about to end. Returns whether it was one. Call it before limits are tested: a server that has reached one
+ * is not ill. */
+bool health_answer(const struct site_context *context, const struct request *request, struct response *response);
 
 #endif

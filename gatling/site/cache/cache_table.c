@@ -247,5 +247,3 @@ bool cache_may_open(struct cache *c) {
 					c->options.open);
 	return may;
 }
-
-bool cache_lacks_files(const struct cache *c) { return c->open > c->options.open / 4 * 3; }
