@@ -141,8 +141,9 @@ static void serve(struct worker *w) {
 
 /* Gives memory back to the system when much less is in use than at the peak. */
 static void release_memory(struct worker *w) {
-	size_t taken = conn_context_memory(&w->context);
-	if (w->context.memory_peak < BUDGET_RETURN || taken > w->context.memory_peak / 4) return;
+	if (w->context.memory_peak < BUDGET_RETURN) return;
+	const size_t taken = conn_context_memory(&w->context);
+	if (taken > w->context.memory_peak / 4) return;
 	platform_release_memory();
 	w->context.memory_peak = taken;
 }
@@ -283,7 +284,7 @@ __attribute__((noinline)) static void run_upstream(struct worker *w, struct upst
 
 /* Returns whether a connection has to wait for others, see fair_waits(). */
 static bool waits(struct worker *w, const void *conn) {
-	return fair_waits(&w->fair, conn_peer(conn), io_now(w->context.loop));
+	return fair_waits(&w->fair, conn_peer(conn), w->context.site.now_ms);
 }
 
 /* Reads from an upstream, unless the client of its response has to wait for others, which it may. */
@@ -320,17 +321,18 @@ static void writable(struct worker *w, int fd) {
  * and more as long as fair_turn_ns() allows. */
 static void run_postponed(struct worker *w) {
 	io_loop *loop = w->context.loop;
-	const int64_t turn_ns = fair_turn_ns(&w->fair, io_now(loop));
-	int64_t until_ns = 0;
+	int64_t turn_ns = 0, until_ns = 0;
 	w->context.read_most = CONN_PIECE;
 	for (int fd = io_postponed_read(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_read(loop) : -1) {
 		void *cookie = io_cookie(loop, fd);
+		if (!turn_ns) turn_ns = fair_turn_ns(&w->fair, w->context.site.now_ms);
 		if (!until_ns) until_ns = io_read_clock() + turn_ns;
 		if (cookie_kind(cookie) == COOKIE_UPSTREAM) upstream_readable(w, cookie, fd, false);
 		else run_readable(w, cookie);
 	}
 	until_ns = 0;
 	for (int fd = io_postponed_write(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_write(loop) : -1) {
+		if (!turn_ns) turn_ns = fair_turn_ns(&w->fair, w->context.site.now_ms);
 		if (!until_ns) until_ns = io_read_clock() + turn_ns;
 		run_writable(w, io_cookie(loop, fd));
 	}
@@ -351,10 +353,10 @@ static int sooner(int one, int other) { return one == -1 || (other != -1 && othe
 /* Does the work that is due from time to time. Returns how many milliseconds the loop may wait; -1: no limit. */
 static int do_due_work(struct worker *w) {
 	const int64_t now = io_now(w->context.loop);
-	int rate = min_rate_due(&w->context), site = cache_due(w->context.site.cache, now);
+	int rate = min_rate_due(&w->context, now), site = cache_due(w->context.site.cache, now);
 	if (rate == 0) {
 		min_rate_enforce(&w->context);
-		rate = min_rate_due(&w->context);
+		rate = min_rate_due(&w->context, now);
 	}
 	if (site == 0) {
 		site_context_tidy(&w->context.site, now);
@@ -365,7 +367,7 @@ static int do_due_work(struct worker *w) {
 		log_flush(w->log, now);
 		log = log_due(w->log, now);
 	}
-	int limit = sooner(sooner(log, site), sooner(rate, accept_due(&w->acceptor)));
+	int limit = sooner(sooner(log, site), sooner(rate, accept_due(&w->acceptor, now)));
 	if (w->shown) limit = sooner(limit, PUBLISH_MS);
 	if (w->context.draining && w->drain_until_ms)
 		limit = sooner(limit, w->drain_until_ms > now ? (int)(w->drain_until_ms - now) : 0);
@@ -386,7 +388,7 @@ static int run_turn(struct worker *w) {
 	shed_over_budget(&w->context); /* requests that waited for a job have continued */
 	for (int fd; (fd = io_canread(w->context.loop)) != -1;) readable(w, fd);
 	w->context.share =
-		io_now(w->context.loop) - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
+		w->context.site.now_ms - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
 	uint64_t until = w->context.sent + w->context.share; /* the writers that are left come first in the next turn */
 	for (int fd; w->context.sent < until && (fd = io_canwrite(w->context.loop)) != -1;) writable(w, fd);
 	run_postponed(w);

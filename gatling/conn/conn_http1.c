@@ -302,7 +302,7 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 		run->progress |= sent > 0;
 		return CONN_WRITE;
 	}
-	if (!run->resumed) w->at_once_ms = io_now(w->loop);
+	if (!run->resumed) w->at_once_ms = w->site.now_ms;
 	response_batch_log(&w->batches, c->outgoing);
 	conn_return_batch(c);
 	return_requests(c, c->admitted); /* one that is admitted has waited for these */

@@ -154,6 +154,9 @@ inline int request_add(struct request *r, enum field_name name, struct slice val
 	return 0;
 }
 
+inline bool request_has(const struct request *r, enum field_name name) { return r->known >> name & 1; }
+inline bool request_repeats(const struct request *r, enum field_name name) { return r->repeated >> name & 1; }
+
 struct slice request_field(const struct request *r, enum field_name name) {
 	unsigned i = 0;
 	if (!request_has(r, name)) return (struct slice){0};

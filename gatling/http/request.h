@@ -91,14 +91,10 @@ int request_end(struct request *request);
 enum field_name request_field_name(struct slice name);
 
 /* Returns whether a field with that name came. Most do not come: test this first. */
-static inline bool request_has(const struct request *request, enum field_name name) {
-	return request->known >> name & 1;
-}
+bool request_has(const struct request *request, enum field_name name);
 
 /* Returns whether a field with that name came more than once. */
-static inline bool request_repeats(const struct request *request, enum field_name name) {
-	return request->repeated >> name & 1;
-}
+bool request_repeats(const struct request *request, enum field_name name);
 
 /* Returns the value of the first field with that name, or an absent slice. */
 struct slice request_field(const struct request *request, enum field_name name);

@@ -116,8 +116,7 @@ static bool update_overload(struct acceptor *w) {
 	return any;
 }
 
-int accept_due(const struct acceptor *w) {
-	const int64_t now_ms = io_now(w->context->loop);
+int accept_due(const struct acceptor *w, int64_t now_ms) {
 	if (w->resting && now_ms >= w->paused_until_ms) return ACCEPT_REST_MS;
 	if (!w->overload_until_ms) return -1;
 	return w->overload_until_ms > now_ms ? (int)(w->overload_until_ms - now_ms) : 0;

@@ -109,7 +109,7 @@ void accept_later(struct acceptor *acceptor, struct listener *listener);
 void accept_all(struct acceptor *acceptor);
 
 /* Returns after how many milliseconds accept_all() has to be called again if nothing happens; -1: it need not be. */
-int accept_due(const struct acceptor *acceptor);
+int accept_due(const struct acceptor *acceptor, int64_t now_ms);
 
 /* Accepts the connections that wait, up to ACCEPT_LAST batches, and closes the listeners. */
 void accept_last(struct acceptor *acceptor);

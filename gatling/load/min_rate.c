@@ -10,9 +10,8 @@
 #include "gatling/conn/conn.h"
 #include "gatling/conn/rate_window.h"
 
-int min_rate_due(struct conn_context *w) {
+int min_rate_due(struct conn_context *w, int64_t now_ms) {
 	struct rate_windows *m = &w->rate;
-	const int64_t now_ms = io_now(w->loop);
 	const bool enough = w->connections <= (uint64_t)w->connections_max * MIN_RATE_FROM / 100;
 	if (!w->options->min_rate || (enough && !cache_lacks_files(w->site.cache))) {
 		if (!m->enough_ms) m->enough_ms = now_ms;

@@ -3,6 +3,8 @@
 #ifndef GATLING_LOAD_MIN_RATE_H
 #define GATLING_LOAD_MIN_RATE_H
 
+#include <stdint.h>
+
 enum {
 	MIN_RATE = 500,             /* bytes per second; the default of --limit min-rate */
 	MIN_RATE_FROM = 75,         /* per cent of a worker's connections in use, from which it is enforced; for files, see
@@ -14,7 +16,7 @@ enum {
 struct conn_context;
 
 /* Returns in how many milliseconds min_rate_enforce() is due; or -1, and notes the time, if there is no shortage. */
-int min_rate_due(struct conn_context *context);
+int min_rate_due(struct conn_context *context, int64_t now_ms);
 
 /* Begins a window for each connection whose client has to take or to send content. Closes those that were too slow in a
  * window that is over, by the bytes that TCP has carried both ways. Windows end with the shortage. Nothing is measured

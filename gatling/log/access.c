@@ -49,14 +49,6 @@ static char *put_user(char *at, struct slice user) {
 	}
 }
 
-/* Appends a status: that of a response has three digits; without a response it is 0. */
-static char *put_status(char *at, int status) {
-	const unsigned number = (unsigned)status;
-	if (number < 100 || number > 999) return text_copy_number(at, number);
-	*at++ = (char)('0' + number / 100);
-	return text_copy_two(at, number % 100);
-}
-
 static char *put_common_start(char *at, const struct access_style *l, const struct access *a) {
 	at += peer_format(at, a->peer);
 	at = text_copy(at, SLICE(" - "));
@@ -69,7 +61,7 @@ static char *put_common_start(char *at, const struct access_style *l, const stru
 static char *put_common(char *at, const struct access *a) {
 	at = put_quoted(at, a->line, ACCESS_REQUEST_MAX);
 	*at++ = ' ';
-	at = put_status(at, a->status);
+	at = text_copy_number(at, (unsigned)a->status);
 	*at++ = ' ';
 	return a->bytes ? text_copy_number(at, a->bytes) : text_copy(at, SLICE("-"));
 }
@@ -83,12 +75,10 @@ static char *put_combined(char *at, const struct access *a) {
 static char *put_seconds(char *at, int64_t ns) {
 	enum { US_PER_S = 1000000 };
 	const uint64_t us = (uint64_t)ns / 1000, seconds = us / US_PER_S;
-	const unsigned rest = (unsigned)(us - seconds * US_PER_S);
 	at = text_copy_number(at, seconds);
-	*at++ = '.';
-	at = text_copy_two(at, rest / 10000);
-	at = text_copy_two(at, rest / 100 % 100);
-	return text_copy_two(at, rest % 100);
+	char *const end = text_copy_number(at, US_PER_S + us % US_PER_S); /* six digits, after one for the point */
+	*at = '.';
+	return end;
 }
 
 /* --- JSON (RFC 8259) --- */
@@ -152,7 +142,7 @@ static char *put_json(char *at, const struct access *a) {
 	at = put_request(at, a);
 	at = put_member(at, SLICE("host"), a->host, ACCESS_FIELD_MAX);
 	at = text_copy(at, SLICE(",\"status\":"));
-	at = put_status(at, a->status);
+	at = text_copy_number(at, (unsigned)a->status);
 	at = text_copy(at, SLICE(",\"bytes\":"));
 	at = text_copy_number(at, a->bytes);
 	at = put_member(at, SLICE("referer"), a->referer, ACCESS_FIELD_MAX);
@@ -160,7 +150,7 @@ static char *put_json(char *at, const struct access *a) {
 	if (!a->upstream) return at;
 	at = put_member(at, SLICE("upstream"), a->upstream->address, ACCESS_UPSTREAM_MAX);
 	if (!a->upstream->status) return at;
-	at = put_status(text_copy(at, SLICE(",\"upstream_status\":")), a->upstream->status);
+	at = text_copy_number(text_copy(at, SLICE(",\"upstream_status\":")), (unsigned)a->upstream->status);
 	return put_seconds(text_copy(at, SLICE(",\"upstream_seconds\":")), a->upstream->ns);
 }
 

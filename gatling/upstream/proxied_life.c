@@ -66,6 +66,7 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 	char *const site = (char *)(p + 1) + records;
 	*p = (struct proxied){
 		.upstreams = u,
+		.loop = upstreams_loop(u),
 		.target = upstream_target_retain(target),
 		.records = fcgi ? (struct fcgi_records *)(p + 1) : NULL,
 		.share = share,

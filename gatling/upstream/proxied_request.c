@@ -33,7 +33,7 @@ void proxied_set_deadline(const struct proxied *p) {
 	int64_t ms = p->state == PROXIED_CONNECTS ? UPSTREAM_CONNECT_MS
 				 : p->state == PROXIED_TUNNEL ? PROXIED_TUNNEL_MS
 											  : PROXIED_WAIT_MS;
-	io_timeout(proxied_loop(p), p->link->fd, io_now(proxied_loop(p)) + ms);
+	io_timeout(p->loop, p->link->fd, io_now(p->loop) + ms);
 }
 
 void proxied_note_progress(struct proxied *p) {
@@ -63,7 +63,7 @@ static bool can_write(const struct proxied *p) {
 /* Writes bytes to the upstream. Returns how many need not be kept: all, if writing fails, since the upstream may have
  * answered before the end of the request. */
 static size_t write_some(struct proxied *p, struct slice bytes) {
-	ssize_t n = io_trywrite(proxied_loop(p), p->link->fd, bytes.at, bytes.length);
+	ssize_t n = io_trywrite(p->loop, p->link->fd, bytes.at, bytes.length);
 	p->blocked = n == -1 && errno == EAGAIN;
 	if (p->blocked) return 0;
 	const bool no_memory = n == -1 && (errno == ENOMEM || errno == ENOBUFS);
@@ -87,7 +87,7 @@ void proxied_flush(struct proxied *p) {
 		return;
 	}
 	if (p->holds && !p->complete && p->held <= PROXIED_HELD) {
-		if (p->link && p->state != PROXIED_CONNECTS) io_dontwantwrite(proxied_loop(p), p->link->fd);
+		if (p->link && p->state != PROXIED_CONNECTS) io_dontwantwrite(p->loop, p->link->fd);
 		return;
 	}
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
@@ -96,8 +96,8 @@ void proxied_flush(struct proxied *p) {
 	if (!p->link || p->state == PROXIED_CONNECTS) return;
 	if (p->state == PROXIED_TUNNEL && p->complete && !proxied_to_send(p) && !p->shut)
 		p->shut = shutdown(p->link->fd, SHUT_WR) == 0;
-	if (!proxied_to_send(p)) io_dontwantwrite(proxied_loop(p), p->link->fd);
-	else if (io_wantwrite(proxied_loop(p), p->link->fd) == -1) proxied_fail(p, 503);
+	if (!proxied_to_send(p)) io_dontwantwrite(p->loop, p->link->fd);
+	else if (io_wantwrite(p->loop, p->link->fd) == -1) proxied_fail(p, 503);
 	forget_sent(p);
 }
 
@@ -131,11 +131,11 @@ size_t proxied_put(struct proxied *p, struct slice content) {
 
 bool proxied_splices(const struct proxied *p) {
 	return can_write(p) && !drops_content(p) && p->state != PROXIED_TUNNEL && p->out.framing == FRAMED_NOT &&
-		   !proxied_to_send(p) && io_splices(proxied_loop(p));
+		   !proxied_to_send(p) && io_splices(p->loop);
 }
 
 ssize_t proxied_splice_from(struct proxied *p, int fd, void *buffer, size_t length, size_t *sent) {
-	const ssize_t n = io_splice(proxied_loop(p), fd, p->link->fd, buffer, length, sent);
+	const ssize_t n = io_splice(p->loop, fd, p->link->fd, buffer, length, sent);
 	p->held += *sent;
 	p->expects &= !*sent;
 	if (*sent) note_sent(p, *sent);
@@ -169,8 +169,8 @@ static void say_continue(struct proxied *p) {
  * failed since then), EAGAIN while it is being made, or another errno. */
 static int try_connection(struct proxied *p) {
 	const struct slice bytes = p->holds ? (struct slice){0} : outgoing_rest(&p->out);
-	const ssize_t n = io_trywrite(proxied_loop(p), p->link->fd, bytes.at, bytes.length);
-	if (n == -1 && errno == ENOTCONN && io_eagain_write(proxied_loop(p), p->link->fd) == 0) return EAGAIN; /* BSD */
+	const ssize_t n = io_trywrite(p->loop, p->link->fd, bytes.at, bytes.length);
+	if (n == -1 && errno == ENOTCONN && io_eagain_write(p->loop, p->link->fd) == 0) return EAGAIN; /* BSD */
 	if (n == -1) return errno;
 	outgoing_sent(&p->out, (size_t)n);
 	p->state = PROXIED_WAITS;
@@ -196,7 +196,7 @@ void proxied_use(struct proxied *p, bool fresh, int failure) {
 		p->state = reused ? PROXIED_WAITS : PROXIED_CONNECTS;
 		proxied_set_deadline(p);
 		if (!p->complete || p->upgrades) upstreams_send_at_once(p->link);
-		if (io_wantwrite(proxied_loop(p), p->link->fd) == -1 || io_wantread(proxied_loop(p), p->link->fd) == -1) {
+		if (io_wantwrite(p->loop, p->link->fd) == -1 || io_wantread(p->loop, p->link->fd) == -1) {
 			proxied_fail(p, 503);
 			return;
 		}
@@ -244,7 +244,7 @@ void proxied_writable(struct proxied *p) {
 		const int error = try_connection(p);
 		if (error == EAGAIN) return;
 		if (error) proxied_connect_elsewhere(p, error);
-		else if (p->link && io_wantread(proxied_loop(p), p->link->fd) == -1) proxied_fail(p, 503);
+		else if (p->link && io_wantread(p->loop, p->link->fd) == -1) proxied_fail(p, 503);
 	} else {
 		p->blocked = false;
 		proxied_flush(p);

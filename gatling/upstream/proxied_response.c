@@ -97,7 +97,7 @@ static void parse_head(struct proxied *p) {
 	p->in.at += (size_t)used;
 	p->state = PROXIED_HEAD;
 	if (!interim) {
-		p->answered_ms = (uint32_t)io_now(proxied_loop(p)) - p->answered_ms;
+		p->answered_ms = (uint32_t)io_now(p->loop) - p->answered_ms;
 		upstreams_note_response(p->link, p->head.status, p->answered_ms);
 	}
 }
@@ -118,7 +118,7 @@ static void go_on(struct proxied *p) {
 	} else if (used_up && p->upstream_ended) {
 		if (open_end) p->state = PROXIED_ENDED;
 		else proxied_blame(p, 502, cut_short);
-	} else if (reads && p->link && io_wantread(proxied_loop(p), p->link->fd) == -1) {
+	} else if (reads && p->link && io_wantread(p->loop, p->link->fd) == -1) {
 		proxied_fail(p, 503);
 	}
 }
@@ -235,7 +235,7 @@ static void ended(struct proxied *p, bool reset) {
 		return;
 	}
 	p->upstream_ended = true;
-	io_dontwantread(proxied_loop(p), p->link->fd);
+	io_dontwantread(p->loop, p->link->fd);
 	if (p->state == PROXIED_CONTENT || p->state == PROXIED_TUNNEL) go_on(p);
 }
 
@@ -244,13 +244,13 @@ static bool starves(struct proxied *p) {
 	p->starved = p->share && !p->in.bytes && p->share->held + PROXIED_SMALL > p->share->most;
 	if (!p->starved) return false;
 	p->share->starved = true;
-	io_dontwantread(proxied_loop(p), p->link->fd);
+	io_dontwantread(p->loop, p->link->fd);
 	return true;
 }
 
 void proxied_feed(struct proxied *p) {
 	if (!p->starved || !p->link || starves(p)) return;
-	if (io_wantread(proxied_loop(p), p->link->fd) == -1) proxied_fail(p, 503);
+	if (io_wantread(p->loop, p->link->fd) == -1) proxied_fail(p, 503);
 }
 
 /* Makes room for input; only a head needs more room than there was at first. Returns false if memory runs out. */
@@ -270,7 +270,7 @@ static bool reserve_input(struct proxied *p) {
 /* Reads at most `most` bytes, and no more than there is room for. Returns what io_tryread() returns. */
 static ssize_t receive(struct proxied *p, size_t most) {
 	const size_t room = p->in.size - p->in.length;
-	return io_tryread(proxied_loop(p), p->link->fd, p->in.bytes + p->in.length, most < room ? most : room);
+	return io_tryread(p->loop, p->link->fd, p->in.bytes + p->in.length, most < room ? most : room);
 }
 
 /* Handles n bytes that have been read. */
@@ -299,7 +299,7 @@ static bool belongs_together(const struct proxied *p) {
 
 /* Returns whether content can go straight to a socket. */
 static bool may_splice(const struct proxied *p) {
-	return p->splice_to != -1 && !p->gzip && !p->records && io_splices(proxied_loop(p));
+	return p->splice_to != -1 && !p->gzip && !p->records && io_splices(p->loop);
 }
 
 /* Reads from the upstream and handles the input. If much content is expected, which can stay in the kernel, only a
@@ -351,7 +351,7 @@ static size_t splice_most(const struct proxied *p) {
 static ssize_t splice_content(struct proxied *p) {
 	char *const rest = WORKSPACE(PROXIED_SPLICED);
 	size_t sent;
-	const ssize_t n = io_splice(proxied_loop(p), p->link->fd, p->splice_to, rest, splice_most(p), &sent);
+	const ssize_t n = io_splice(p->loop, p->link->fd, p->splice_to, rest, splice_most(p), &sent);
 	if (n <= 0) return n;
 	body_take(&p->body, sent);
 	p->spliced += sent;
@@ -368,11 +368,11 @@ static ssize_t splice_content(struct proxied *p) {
 
 void proxied_readable(struct proxied *p) {
 	if (p->state == PROXIED_CONNECTS) { /* proxied_writable() finds out why */
-		io_dontwantread(proxied_loop(p), p->link->fd);
+		io_dontwantread(p->loop, p->link->fd);
 		return;
 	}
 	if (p->state >= PROXIED_HEAD && p->in.length) { /* the owner has not taken it yet */
-		io_dontwantread(proxied_loop(p), p->link->fd);
+		io_dontwantread(p->loop, p->link->fd);
 		return;
 	}
 	if (starves(p)) return;

@@ -10,6 +10,7 @@
 /* There may be thousands: the order of the members leaves hardly any gaps. */
 struct proxied {
 	struct upstreams *upstreams;
+	io_loop *loop;              /* of these */
 	struct upstream_link *link; /* NULL: it has failed, or content_first */
 	char to[UPSTREAM_TEXT_MAX]; /* the address of the link after it is gone; "": not known */
 	struct upstream_target *target;
@@ -54,8 +55,6 @@ struct proxied {
 	uint64_t spliced;   /* bytes that went there, see proxied_spliced() */
 };
 
-static inline io_loop *proxied_loop(const struct proxied *proxied) { return upstreams_loop(proxied->upstreams); }
-
 /* --- proxied_request.c --- */
 
 /* Does what proxied_fail() does, and reports what the upstream has done. */
@@ -70,7 +69,7 @@ void proxied_set_deadline(const struct proxied *proxied);
 void proxied_note_progress(struct proxied *proxied);
 
 /* Returns how many bytes of the request have not been sent. */
-static inline size_t proxied_to_send(const struct proxied *proxied) { return outgoing_rest(&proxied->out).length; }
+static inline size_t proxied_to_send(const struct proxied *proxied) { return proxied->out.length - proxied->out.at; }
 
 /* Takes a connection; if an address cannot be connected to, tries the next one. fresh: takes no idle connection.
  * failure: the status to answer for earlier addresses if there is no other; 0: none was tried. */
