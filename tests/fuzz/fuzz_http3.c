@@ -217,7 +217,8 @@ static void acknowledge(struct known *k, bool all) {
 
 static void close_stream(struct known *k) {
 	if (!k->stream || k->stream->kind == HTTP3_OWN) return;
-	http3_close(session.http3, k->stream);
+	const enum http3_error error = http3_close(session.http3, k->stream);
+	if (!session.error) session.error = error;
 	k->stream = NULL;
 }
 
@@ -282,6 +283,7 @@ static void finish(void) {
 		for (unsigned j = 0; j < session.streams; j++) acknowledge(&session.known[j], true);
 	}
 	check();
+	for (unsigned i = 0; i < session.streams; i++) close_stream(&session.known[i]);
 	require(session.error || http3_ended(session.http3));
 }
 

@@ -61,7 +61,7 @@ void network_fill(bool full) { is_full = full; }
 
 union io_address network_client(unsigned number) {
 	union io_address a = {.ipv4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)(FIRST_PORT + number))}};
-	a.ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	a.ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK + number);
 	return a;
 }
 

@@ -17,7 +17,8 @@ static void ignore_error(void *connection, int64_t id, enum http3_error error) {
 
 static const struct http3_transport transport = {
 	.connection = {.send = ignore, .close = ignore}, .consumed = consumed, .reset = ignore_error, .stop = ignore_error};
-static const struct exchange_context exchanges;
+static struct site_context site;
+static const struct exchange_context exchanges = {.site = &site};
 static const struct http3_context context = {.exchanges = &exchanges, .memory_max = 65536};
 
 static struct http3 *http3;
@@ -50,14 +51,14 @@ static void what_has_been_handled_may_be_sent_again(void **state) {
 	receive();
 	assert_int_equal(http3_received(http3), HTTP3_OK);
 	assert_int_equal(again, length);
-	http3_close(http3, stream);
+	assert_int_equal(http3_close(http3, stream), HTTP3_OK);
 	assert_int_equal(again, length);
 }
 
 static void so_may_what_comes_with_the_end_of_its_stream(void **state) {
 	(void)state;
 	receive();
-	http3_close(http3, stream);
+	assert_int_equal(http3_close(http3, stream), HTTP3_OK);
 	assert_int_equal(http3_received(http3), HTTP3_OK);
 	assert_int_equal(again, length);
 }
