@@ -42,6 +42,10 @@ enum http3_error http3_close(struct http3 *http3, struct http3_stream *stream);
 
 /* --- sending --- */
 
+/* Lets the client send as much as has been passed on. To be called before anything is sent: an upstream may have taken
+ * content meanwhile. */
+void http3_make_room(struct http3 *http3);
+
 /* Finds what to send next. Returns false if there is nothing. */
 bool http3_next(struct http3 *http3, struct http3_piece *piece);
 

@@ -116,7 +116,4 @@ bool http3_put_frame(struct http3 *h, struct http3_stream *q, uint64_t type, str
 
 void http3_free_chunks(struct http3 *h, struct http3_stream *q);
 
-/* Lets the client send as much as has been passed on. */
-void http3_make_room(struct http3 *h);
-
 #endif

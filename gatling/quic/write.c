@@ -126,6 +126,7 @@ bool quic_write(struct quic_connection *c) {
 	ngtcp2_pkt_info info = {0};
 	size_t segment, sent = 0;
 	ngtcp2_path_storage_zero(&path);
+	if (c->http3 && !c->ended) http3_make_room(c->http3);
 	while (!c->ended && sent < QUIC_DATAGRAMS && !c->socket->held.bytes) {
 		ngtcp2_ssize n =
 			ngtcp2_conn_write_aggregate_pkt2(c->conn, &path.path, &info, (uint8_t *)e->packets, sizeof e->packets,

@@ -126,7 +126,7 @@ bool stream_relay_put(struct stream *s, struct slice content, const struct slice
 	struct exchange *x = s->exchange;
 	s->streams->room_changed = true;
 	if (x->request->websocket && !x->tunnel) return x->status; /* refused: it is dropped */
-	if (content.length && proxied_put(x->proxied, content) != content.length) return false;
+	for (size_t put = 0; put < content.length;) put += proxied_put(x->proxied, slice_rest(content, put));
 	s->streams->progress |= exchange_put(x, content.length, trailers);
 	return true;
 }

@@ -77,7 +77,7 @@ unsigned proxied_stalls(const struct proxied *proxied);
 void proxied_fail(struct proxied *proxied, int status);
 
 /* Takes content of the request, or bytes of a tunnel. Returns how many bytes it has taken: fewer than content.length if
- * there is no room. */
+ * there is no room. With a share there always is some, since the client's windows limit what comes. */
 size_t proxied_put(struct proxied *proxied, struct slice content);
 
 /* proxied_splice_from() moves content of the request straight from a socket to the upstream: at most length bytes,

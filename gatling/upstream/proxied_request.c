@@ -116,8 +116,8 @@ size_t proxied_room(const struct proxied *p) {
 
 size_t proxied_put(struct proxied *p, struct slice content) {
 	if (drops_content(p)) return content.length;
-	const size_t room = proxied_room(p) < OUTGOING_PIECE_MAX ? proxied_room(p) : OUTGOING_PIECE_MAX;
-	if (content.length > room) content.length = room;
+	if (!p->share && content.length > proxied_room(p)) content.length = proxied_room(p);
+	if (content.length > OUTGOING_PIECE_MAX) content.length = OUTGOING_PIECE_MAX;
 	const size_t length = content.length;
 	const bool framed = p->state != PROXIED_TUNNEL && p->out.framing != FRAMED_NOT;
 	p->held += length;

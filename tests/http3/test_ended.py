@@ -3,6 +3,7 @@
 import contextlib
 import re
 import signal
+import threading
 import time
 from base64 import b64encode
 
@@ -11,7 +12,7 @@ import pytest
 from frames import (
     DATA, EXCESSIVE_LOAD, NO_ERROR, REQUEST_CANCELLED, REQUEST_INCOMPLETE, REQUEST_REJECTED, frame, request,
 )  # fmt: skip
-from gatling import Root, eventually
+from gatling import TIMEOUT, Root, eventually
 from served import BIG, SMALL
 from test_guard import hashed
 from upstream import Upstream
@@ -23,6 +24,7 @@ QUIC_IDLE_LEAST_S = 1
 CONNECTIONS = 8
 QUIC_WINDOW, UPLOAD = 256 << 10, 20_000
 PAGE = b"x" * 200_000
+LONG_UPLOAD = 20_000_000
 STREAMS_FILES = 4  # others wait until these have been sent
 
 
@@ -201,6 +203,34 @@ def test_uploads_that_are_reset_give_their_part_of_the_window_back(http3, client
                 assert c.answer(stream).reset == REQUEST_CANCELLED
                 c.acknowledge()
             assert c.answer(c.ask("/small.bin", method="PUT", body=b"x" * QUIC_WINDOW)).status == 405
+        root.remove()
+
+
+def test_an_upload_waits_for_its_upstream(http3, client):
+    """Which takes nothing for a while, when the windows have grown (QUIC_WINDOW_MAX)."""
+    go = threading.Event()
+
+    def serve(link):
+        link.head()
+        link.take(LONG_UPLOAD // 2)
+        assert go.wait(TIMEOUT)
+        link.take(LONG_UPLOAD - LONG_UPLOAD // 2)
+        link.answer(b"taken")
+        link.ended()
+
+    with Upstream(serve) as upstream:
+        root = Root({"_redirects": f"/app/* http://{upstream.address}/:splat 200\n".encode()})
+        with http3.serve(root, "-j", "1", "--upstream", upstream.allowed) as server, client.Client(server) as c:
+            stream = c.ask("/app/x", ("content-length", str(LONG_UPLOAD)), method="PUT", body=b"x" * LONG_UPLOAD, end=True)
+            sent = -1
+            while sent < c.quic._remote_max_data_used:  # pylint: disable=protected-access
+                sent = c.quic._remote_max_data_used  # pylint: disable=protected-access
+                until = time.monotonic() + 0.5
+                while time.monotonic() < until:
+                    c.turn(0.1)
+            assert LONG_UPLOAD // 2 < sent < LONG_UPLOAD and stream not in c.found
+            go.set()
+            assert c.answer(stream).body == b"taken"
         root.remove()
 
 
