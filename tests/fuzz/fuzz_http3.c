@@ -313,7 +313,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	if (!loop) set_up();
-	const uint64_t whole = run(data, length, false), divided = run(data, length, true);
+	uint64_t whole = run(data, length, false), divided = run(data, length, true);
+	if (whole != divided) { /* a file may have got its entity-tag in between */
+		whole = run(data, length, false);
+		divided = run(data, length, true);
+	}
 	require(whole == divided);
 	response_batch_free_spares(&batches);
 	require(io_wait(loop, 0) == 0);
