@@ -18,9 +18,13 @@ from pathlib import Path, PosixPath
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/faults", "tests/bench", "bench", "bench/versus", "bench/suite")]
+sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/faults", "tests/bench", "bench", "bench/versus", "bench/suite", "tests/http3")]
 
 pytest.register_assert_rewrite("answers")  # it expects, as tests do: a failure shows both sides
+
+# pylint: disable=wrong-import-position
+from gatling import OverTls  # noqa: E402
+from over import OverHttp3  # noqa: E402
 
 STARTED = time.monotonic()
 # Tests that must run alone have names that end with this: a scheduler of pytest-xdist only knows
@@ -36,7 +40,7 @@ SPLIT = ("test_bare.py", "test_kernel_tls.py", "test_make.py")
 
 def pytest_addoption(parser):
     parser.addoption("--builds", default="epoll=build",
-                     help="NAME=DIR,...: the wire and unit tests run for each; for the name tls, those of the wire over TLS")  # fmt: skip
+                     help="NAME=DIR,...: the wire and unit tests run for each; for the name tls, those of the wire over TLS; for http3, those that are decided")  # fmt: skip
     parser.addoption("--threads", default="", help="a build with the thread sanitizer: its workers and units are tested")
     parser.addoption("--venv", default="build/venv", help="where packages of PyPI are installed")
     parser.addoption("--node", default="build/tools/express/node_modules", help="where packages of npm are installed")
@@ -53,6 +57,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "clear: of the wire, not over TLS: it is about ports, or its client has no TLS")
     config.addinivalue_line("markers", "decided: of the wire, about what is answered, not how it travels: not with each mechanism")
+    config.addinivalue_line("markers", "tcp: decided, but not over HTTP/3: a test that sends octets of HTTP/1.1 or of HTTP/2, whose client is a program, or whose files are on this system alone")
     config.addinivalue_line("markers", "moving: of the wire, about how content moves: not with all ways to wait")
     config.addinivalue_line("markers", "others: runs programs of others, which not everybody has")
     config.addinivalue_line("markers", "alone: measures: no other test runs meanwhile, and it may be noise three times")
@@ -89,7 +94,7 @@ def pytest_collection_modifyitems(config, items):
             item._nodeid += ALONE  # pylint: disable=protected-access
         if item.get_closest_marker("alone") or item.path.parent.name in ("bench", "http3"):  # time matters there, too
             item.add_marker(pytest.mark.flaky(reruns=2))
-        if "http3" in item.fixturenames:
+        if "http3" in item.fixturenames or isinstance(build_of(item), OverHttp3):
             item.add_marker(pytest.mark.timeout(HTTP3_TIMEOUT_S, func_only=True))
 
 
@@ -140,18 +145,9 @@ def pytest_runtest_protocol(item):
         yield
 
 
-ENOUGH = ("epoll", "tls")  # for what is decided
+ENOUGH = ("epoll", "tls", "http3")  # for what is decided
 MOVERS = (*ENOUGH, "poll", "uring")  # for how content moves: by sendfile(2) or TLS, from a mapping, by io_uring
-
-
-class OverTls(PosixPath):
-    """A build that is tested over TLS. It differs from that build for pytest, too, which keeps servers for equal ones."""
-
-    def __eq__(self, other):
-        return self is other
-
-    def __hash__(self):
-        return super().__hash__()
+OVER = {"tls": OverTls, "http3": OverHttp3}  # names of builds that are tested so
 
 
 @functools.cache
@@ -159,28 +155,34 @@ def builds(config):
     """Returns the builds by name. Each is a single object; for an equal but different one, pytest
     would start the servers again."""
     pairs = (item.split("=", 1) for item in config.getoption("builds").split(",") if item)
-    return {name: (OverTls if name == "tls" else PosixPath)(TOP / path) for name, path in pairs}
+    return {name: OVER.get(name, PosixPath)(TOP / path) for name, path in pairs}
+
+
+def build_of(item):
+    return item.callspec.params.get("build") if hasattr(item, "callspec") else None
 
 
 def place_of_build(item):
-    params = item.callspec.params if hasattr(item, "callspec") else {}
-    return next((place for place, build in enumerate(builds(item.config).values(), 1) if build is params.get("build")), 0)
+    return next((place for place, build in enumerate(builds(item.config).values(), 1) if build is build_of(item)), 0)
 
 
 def pytest_generate_tests(metafunc):
     named = dict(builds(metafunc.config))
     threads = metafunc.config.getoption("threads")
     if "build" in metafunc.fixturenames:
-        if metafunc.definition.get_closest_marker("clear") or metafunc.definition.path.parent.name != "wire":
-            named.pop("tls", None)
+        marked = metafunc.definition.get_closest_marker
+        if marked("clear") or metafunc.definition.path.parent.name != "wire":
+            named = {name: path for name, path in named.items() if name not in OVER}
+        if marked("tcp") or not marked("decided"):
+            named.pop("http3", None)
         for marker, enough in (("decided", ENOUGH), ("moving", MOVERS)):
-            if metafunc.definition.get_closest_marker(marker) and not named.keys().isdisjoint(enough):
+            if marked(marker) and not named.keys().isdisjoint(enough):
                 named = {name: path for name, path in named.items() if name in enough}
-        metafunc.parametrize("build", named.values(), ids=named.keys(), scope="session")
+        metafunc.parametrize("build", named.values(), ids=named.keys(), indirect=True, scope="session")
     if "make_target" in metafunc.fixturenames:
         metafunc.parametrize("make_target", [target for target in metafunc.config.getoption("make").split(",") if target])
     if "unit_program" in metafunc.fixturenames:
-        named.pop("tls", None)
+        named = {name: path for name, path in named.items() if name not in OVER}
         if threads:
             named["threads"] = TOP / threads
         programs = unit_programs(named)
@@ -201,6 +203,13 @@ def unit_programs(named):
             twin = next((other for other in first if filecmp.cmp(other, program, shallow=False)), None)
             programs[f"{build}-{program.name}"] = program, twin
     return programs
+
+
+@pytest.fixture(scope="session")
+def build(request):
+    if isinstance(request.param, OverHttp3):
+        request.param.make(TOP / request.config.getoption("venv"))
+    return request.param
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 TIMEOUT = 20  # seconds after which a test has failed
 
@@ -94,7 +94,7 @@ def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_p
 
 def trusting(*certificates, alpn=("http/1.1",)):
     """Returns a client's context that trusts these certificates, or any."""
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if not certificates:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -286,6 +286,26 @@ def descriptors_limited_to(soft, hard=None):
     return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard or soft))}
 
 
+class OverTls(PosixPath):
+    """A build that is tested over TLS. It differs from that build for pytest, too, which keeps servers for equal ones. tcp: its
+    servers may be asked over TCP, too."""
+
+    tcp = True
+
+    def __eq__(self, other):
+        return self is other
+
+    def __hash__(self):
+        return super().__hash__()
+
+    def started(self, launcher, as_root, _):
+        """Returns these two arguments of Server as they are for it. cwd: the directory in which it is started."""
+        return launcher, as_root
+
+    def connect(self, server, **options):
+        return Connection(("127.0.0.1", server.tls_port), **{"tls": server.tls, **options})
+
+
 class Server:
     """The server of a build, on 127.0.0.1 and a free port by default. It ends without delay (None:
     the server's default). launcher: a command that becomes the server."""
@@ -293,8 +313,10 @@ class Server:
     def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, tracer=(), launcher=(), drain_delay=0,
                  **popen):  # fmt: skip
         self.root = root
-        self.tls = trusting() if type(build).__name__ == "OverTls" else None
-        if self.tls:
+        self.over = build if isinstance(build, OverTls) else None
+        self.tls = trusting() if self.over else None
+        if self.over:
+            launcher, as_root = self.over.started(launcher, as_root, popen.get("cwd"))
             cert, key = certificate()
             flags = (*flags, "--cert", cert, "--key", key, "--tls-port", "0")
         delay = () if drain_delay is None else ("--limit", f"drain-delay={drain_delay}")
@@ -321,6 +343,8 @@ class Server:
             for scheme in ("http", "https")
         )
         self.port = self.tls_port if self.tls else self.plain_port
+        if self.over and not self.over.tcp:
+            self.plain_port = None
         self.threads = [threading.Thread(target=self._collect, args=(self.process.stderr, self.errors))]
         if stdout == subprocess.PIPE:
             self.threads.append(threading.Thread(target=self._collect, args=(self.process.stdout, self.lines)))
@@ -333,9 +357,10 @@ class Server:
             lines.append(line.decode("latin-1").rstrip("\n"))
 
     def connect(self, **options):
-        return Connection(("127.0.0.1", self.port), **{"tls": self.tls, **options})
+        return self.over.connect(self, **options) if self.over else Connection(("127.0.0.1", self.port), **options)
 
     def url(self, path):
+        assert not self.over or self.over.tcp, "for a client that knows TCP alone"
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}{path}"
 
     def get(self, path="/", *fields, **options):

@@ -208,6 +208,7 @@ def php(build):
 
 
 @pytest.mark.decided
+@pytest.mark.tcp
 def test_php_knows_where_it_is(php):
     told = dict(line.split("=", 1) for line in curl(php, "/index.php/a%20b?c=d").decode().splitlines())
     assert told["SCRIPT_NAME"] == "/index.php" and told["SCRIPT_FILENAME"] == f"{php.root.path}/index.php"
@@ -217,6 +218,7 @@ def test_php_knows_where_it_is(php):
 
 
 @pytest.mark.decided
+@pytest.mark.tcp
 def test_php_answers(php):
     assert curl(php, "/app/redirect", "-o", "/dev/null", "-w", "%{http_code} %{redirect_url}").decode() == f"303 {php.url('/form.php')}"
     assert curl(php, "/app/missing", "-w", "%{http_code}") == b"no such page\n404"
@@ -229,6 +231,7 @@ def test_php_answers(php):
 
 
 @pytest.mark.decided
+@pytest.mark.tcp
 def test_php_takes_forms_and_files(php):
     assert b"<form method=post" in curl(php, "/form.php")
     assert curl(php, "/form.php", "-d", "name=<ann>") == b"&lt;ann&gt;\n"
@@ -245,6 +248,7 @@ def test_php_takes_forms_and_files(php):
 
 
 @pytest.mark.decided
+@pytest.mark.tcp
 def test_php_behind_a_server_in_a_chroot(build):
     if os.geteuid() != 0:
         pytest.skip("of root")
@@ -271,6 +275,7 @@ def cgi(build):
 
 
 @pytest.mark.decided
+@pytest.mark.tcp
 def test_a_shell_script_for_cgi(cgi):
     assert curl(cgi, "/hello.cgi/a?b", "-w", "%{http_code}") == b"GET /hello.cgi /a b\n201"
     assert curl(cgi, "/hello.cgi", "-d", "content") == b"POST /hello.cgi  \ncontent"
@@ -283,6 +288,7 @@ def git(*arguments, cwd):
 
 
 @pytest.mark.decided
+@pytest.mark.tcp
 def test_git_pushes_and_clones_100_mb(cgi):
     repositories = cgi.root.path.with_suffix(".repositories")  # beside the site, and not shared
     shutil.rmtree(repositories, ignore_errors=True)  # of an earlier attempt
@@ -307,6 +313,7 @@ def test_git_pushes_and_clones_100_mb(cgi):
 
 
 @pytest.mark.decided
+@pytest.mark.tcp
 @pytest.mark.parametrize("protocol", ["scgi", "fcgi"])
 def test_uwsgi(build, protocol):
     name = {"scgi": "scgi", "fcgi": "fastcgi"}[protocol]

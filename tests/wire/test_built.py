@@ -18,7 +18,7 @@ RELEASES = """(() => {
 })()"""
 STARTED = "document.documentElement.dataset.bundle !== undefined"
 
-pytestmark = pytest.mark.decided
+pytestmark = [pytest.mark.decided, pytest.mark.tcp]
 
 
 @pytest.fixture(scope="module", params=["next", "sveltekit"])

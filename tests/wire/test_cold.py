@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gatling import Root, Server, descriptors_limited_to, eventually, runnable
+from gatling import OverTls, Root, Server, descriptors_limited_to, eventually, runnable
 from http2 import DATA, END_STREAM, Http2
 from page_cache import in_memory, make_cold
 from served import SMALL
@@ -94,7 +94,7 @@ def test_a_stream_whose_file_is_on_the_disk_does_not_hold_up_others(build, files
 def hashed_slowly(build, request):
     """A server that takes four seconds to hash a file, for which its clients wait only one, and a
     connection to it."""
-    if request.param is Http2 and type(build).__name__ == "OverTls":
+    if request.param is Http2 and isinstance(build, OverTls):
         pytest.skip("this client has no TLS")
     root = Root({"hashed.bin": CONTENT[:100_000], "small.bin": SMALL})
     delay = "inject=pread64:delay_enter=4000000:when=1"

@@ -182,6 +182,7 @@ def ask_from(server, source, user, password):
     return s
 
 
+@pytest.mark.tcp
 def test_who_has_not_guessed_is_checked_before_those_who_do(build):
     """An attack from many addresses: nobody who logs in for the first time is turned away, or waits
     for all of it."""
@@ -194,6 +195,7 @@ def test_who_has_not_guessed_is_checked_before_those_who_do(build):
             s.close()
 
 
+@pytest.mark.tcp
 def test_who_waits_is_not_overtaken_by_who_guesses_more(build):
     """All of them use one loop and one queue; the log shows in which order they are answered."""
     users = f"ann:{SLOW}\nben:{SLOW}\n"
@@ -223,6 +225,7 @@ def ask_site(server, source, host, user, password):
     return s
 
 
+@pytest.mark.tcp
 def test_a_hash_that_takes_hours_holds_up_no_other_site(build):
     root = guarded_by_two(f"dear\nann:{DEAR[0]}\n", f"cheap\nben:{HASHES['bcrypt']}\n")
     with Server(build, root, "-j", "1", address=("-i", "0.0.0.0")) as server:
@@ -236,6 +239,7 @@ def test_a_hash_that_takes_hours_holds_up_no_other_site(build):
     assert len(said) == 1 and said[0].startswith("gatling: a.example/.htaccess:2: ") and "htpasswd" in said[0]
 
 
+@pytest.mark.tcp
 def test_realms_take_turns(build):
     """However many addresses guess at one site, another one's users wait for one check."""
     root = guarded_by_two(f"one\nann:{MEDIUM}\n", f"other\nben:{MEDIUM}\n")
@@ -253,6 +257,7 @@ def test_realms_take_turns(build):
     assert len(order) < 50, order  # others still waited
 
 
+@pytest.mark.tcp
 def test_one_site_does_not_fill_all_places(build):
     """A site with 128 checks that wait gives a place to another one, even to an address that has guessed
     more often than all of theirs."""
@@ -398,6 +403,7 @@ def test_a_password_once_checked_is_not_checked_again(build):
         assert server.cpu_seconds() - before < 2
 
 
+@pytest.mark.tcp
 def test_nobody_waits_while_a_password_is_checked(build):
     with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server, server.connect() as waiting, server.connect() as other:
         other.get("/file.txt")
@@ -409,6 +415,7 @@ def test_nobody_waits_while_a_password_is_checked(build):
         assert answered < (time.monotonic() - before) / 2
 
 
+@pytest.mark.tcp
 def test_who_asks_at_the_same_time_is_checked_once(build):
     with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server:
         connections = [server.connect() for _ in range(20)]
@@ -461,6 +468,7 @@ def test_streams_wait_for_passwords(build):
         assert client.get("/d/file.txt").status == 401
 
 
+@pytest.mark.tcp
 def test_a_body_behind_a_request_that_waits_is_read_past(build):
     with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server, server.connect() as connection:
         head = f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\n{basic('ann')}\r\nContent-Length: 5\r\n\r\n"
@@ -493,6 +501,7 @@ def test_a_path_does_not_lead_around_the_guard_of_a_site(build, root):
         assert server.get("/a.txt", host="other").status == 200
 
 
+@pytest.mark.tcp
 def test_addresses_have_their_attempts_each_and_do_not_give_them_back_to_each_other(build):
     with Server(build, guarded("realm\nann:" + HASHES["md5crypt"]), "-j", "1", address=("-i", "0.0.0.0")) as server:
 
@@ -571,6 +580,7 @@ def test_the_log_counts_the_wait(build):
     assert json.loads(server.lines[0])["seconds"] > 0.03
 
 
+@pytest.mark.tcp
 def test_who_guesses_and_goes_holds_up_nobody(build):
     with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server:
         for i in range(GUESSES):

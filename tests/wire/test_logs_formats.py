@@ -61,6 +61,7 @@ def ask(connection, target=b"/small.bin", *fields):
 # --- formats ---
 
 
+@pytest.mark.tcp
 def test_the_combined_format_is_exactly_that(build, files):
     with Server(build, files, "-j", "1", "--log", "combined") as server, server.connect() as c:
         ask(c, b"/small.bin", b"Referer: http://x/?y", b"User-Agent: me/1.0 (it)")
@@ -73,6 +74,7 @@ def test_the_combined_format_is_exactly_that(build, files):
         ]
 
 
+@pytest.mark.tcp
 @pytest.mark.parametrize("kind", ["common", "combined"])
 def test_the_filter_of_the_manual_finds_who_guesses_and_what_is_no_request(build, files, kind):
     """fail2ban takes the date out of a line before it compares it."""
@@ -85,6 +87,7 @@ def test_the_filter_of_the_manual_finds_who_guesses_and_what_is_no_request(build
     assert [bool(re.match(rule, line)) for line in lines] == [False, False, False, True, True]
 
 
+@pytest.mark.tcp
 def test_an_object_has_all_that_is_known(build, files):
     before = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=2)
     with Server(build, files, "-j", "1", "--log", "json") as server, server.connect() as c:
@@ -105,6 +108,7 @@ def test_an_object_has_all_that_is_known(build, files):
     ]  # fmt: skip
 
 
+@pytest.mark.tcp
 def test_requests_of_http_2_are_in_each_format(build, files):
     fields = (("referer", "http://x/"), ("user-agent", "m\xc3\xa9"))
     with Server(build, files, "-j", "1", "--log", "combined") as server, Http2(server) as c:
@@ -135,6 +139,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.tcp
 @pytest.mark.parametrize("octets, text", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_field_forges_anything(build, files, octets, text):
     fields = b"Referer: " + octets, b"User-Agent: " + octets
@@ -151,6 +156,7 @@ def test_no_field_forges_anything(build, files, octets, text):
         assert found["status"] == 200 and found["referer"] == found["user_agent"] == text
 
 
+@pytest.mark.tcp
 @pytest.mark.parametrize("target", [b'/"x"\\', "/\u20ac\U0001f600".encode(), b"/\xe9\xff", b'/"}{"status":"1', b"/%0d%0a%00%22"], ids=range(5))
 @pytest.mark.parametrize("kind", ["common", "combined", "json"])
 def test_no_target_forges_anything(build, files, kind, target):
@@ -183,6 +189,7 @@ def test_what_is_refused_is_one_line(build, files, kind, octets):
             assert (COMMON if kind == "common" else COMBINED).fullmatch(line) and line.isascii()
 
 
+@pytest.mark.tcp
 @pytest.mark.parametrize("kind, room", [("common", 20000), ("combined", 30000), ("json", 90000)])
 def test_of_an_endless_field_the_start_is_logged(build, files, kind, room):
     with Server(build, files, "-j", "1", "--log", kind) as server, server.connect() as c:
@@ -295,6 +302,7 @@ def test_on_stdout_nothing_is_opened_again(build, files):
         assert server.errors == []
 
 
+@pytest.mark.tcp
 @pytest.mark.parametrize("kind", ["common", "json"])
 def test_rotation_under_load_loses_no_line(build, files, logs, kind):
     clients, batches, each, turns, answered = 4, 40, 25, 8, [0] * 4
@@ -351,6 +359,7 @@ def check_all_are_told(path, kind, asked):
     assert dropped > 0 and lines > 0 and lines + dropped == asked
 
 
+@pytest.mark.tcp
 @pytest.mark.parametrize("kind", ["common", "combined", "json"])
 def test_what_a_full_disk_takes_is_counted_and_lines_stay_whole(build, files, logs, kind):
     """A limit of the file size acts like a full disk for one process."""
@@ -377,6 +386,7 @@ def test_what_a_full_disk_takes_is_counted_and_lines_stay_whole(build, files, lo
     check_all_are_told(logs / "log", kind, 1550)
 
 
+@pytest.mark.tcp
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
 def test_a_full_file_system_stops_nobody_and_room_brings_the_lines_back(build, files, logs):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "none", logs], check=False).returncode:
@@ -394,6 +404,7 @@ def test_a_full_file_system_stops_nobody_and_room_brings_the_lines_back(build, f
         subprocess.run(["umount", logs], check=True)
 
 
+@pytest.mark.tcp
 def test_a_device_that_is_always_full_stops_nobody(build, files):
     with Server(build, files, "-j", "2", "--log-file", "/dev/full") as server:
         pipelined(server, 500)

@@ -89,6 +89,7 @@ def test_a_path_leads_to_the_file_or_the_page_or_the_directory(shared, path):
     assert said(shared.get(path)) == ANSWERS[path]
 
 
+@pytest.mark.tcp
 def test_it_is_the_same_again_and_again_and_on_http2(shared):
     with shared.connect() as connection:
         for _ in range(3):

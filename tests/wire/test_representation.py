@@ -56,6 +56,7 @@ def test_the_date_goes_on(build, root):
         eventually(lambda: server.get("/a.txt")["Date"] != first, 5)
 
 
+@pytest.mark.tcp  # these files are not in the Debian of the server
 def test_files_that_have_not_changed_for_long_come_whole(build):
     """Most of them are read before their status is; for a large one this is not enough."""
     headers = [path for path in Path("/usr/include/linux").glob("*.h") if not path.is_symlink()]
@@ -483,6 +484,7 @@ def test_what_changes_while_it_is_read_has_no_etag_of_another(build, root):
         eventually(lambda: server.get("/f", method="HEAD")["ETag"], 10)
 
 
+@pytest.mark.tcp
 def test_streams_wait_for_an_etag_too(build, root):
     root.write("f", LARGE)
     with Server(build, root, "-j", "1") as server, Http2(server) as c:

@@ -244,6 +244,7 @@ def main(build, seconds="5", *sizes):
 
 
 @pytest.mark.decided
+@pytest.mark.tcp
 def test_a_file_that_is_written_to_between_the_read_and_the_look_is_read_again(build, tmp_path):
     """A small file that has not changed lately is read before its status is."""
     old, new = b"old" * 500, b"new" * 500

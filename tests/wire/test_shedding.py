@@ -546,6 +546,7 @@ def test_what_is_too_small_in_the_kernel_is_said(plain, root):
     assert any(line.endswith("sysctl -w net.core.somaxconn=4096 net.ipv4.tcp_syncookies=1\n") for line in lines)
 
 
+@pytest.mark.tcp
 @pytest.mark.clear
 @pytest.mark.decided
 def test_what_was_measured_before_is_forgotten_when_connections_run_short_again(build, files):

@@ -344,6 +344,7 @@ def test_a_host_cannot_climb(hosted, host):
     assert served(hosted[""], host) == 400
 
 
+@pytest.mark.tcp
 def test_a_request_without_host_is_for_the_address_it_came_to(build, hosts):
     hosts.write("127.0.0.1/f", b"address")
     with Server(build, hosts, "-j", "1") as server, server.connect() as c:
