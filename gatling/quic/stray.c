@@ -18,11 +18,12 @@ static bool may_answer_stray(struct quic *e) {
 }
 
 void quic_negotiate_version(struct quic *e, const struct quic_datagram *d, const ngtcp2_version_cid *v) {
-	static const uint32_t versions[] = {NGTCP2_PROTO_VER_V1};
+	static const uint32_t versions[] = {NGTCP2_PROTO_VER_V2, NGTCP2_PROTO_VER_V1}; /* all that ngtcp2 takes */
 	uint8_t packet[PACKET_MAX], random;
 	if (!may_answer_stray(e) || RAND_bytes(&random, 1) != 1) return;
-	const ngtcp2_ssize n = ngtcp2_pkt_write_version_negotiation(packet, sizeof packet, random, v->scid, v->scidlen,
-																v->dcid, v->dcidlen, versions, 1);
+	const ngtcp2_ssize n =
+		ngtcp2_pkt_write_version_negotiation(packet, sizeof packet, random, v->scid, v->scidlen, v->dcid, v->dcidlen,
+											 versions, sizeof versions / sizeof *versions);
 	if (n > 0) quic_send(d->socket, &d->path, packet, (size_t)n);
 }
 

@@ -15,7 +15,7 @@ from upstream import Upstream
 
 SMALL, BIG = b"a small file\n", os.urandom(3_000_000)
 HUGE = 50_000_000
-UNKNOWN_VERSION, VERSION_1 = b"\x1a\x2a\x3a\x4a", b"\0\0\0\x01"
+UNKNOWN_VERSION, VERSION_1, VERSION_2 = b"\x1a\x2a\x3a\x4a", b"\0\0\0\x01", b"\x6b\x33\x43\xcf"
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_an_unknown_version_is_negotiated_and_small_datagrams_are_not(server):
         s.send(initial(UNKNOWN_VERSION, 1199))
         s.send(initial(UNKNOWN_VERSION, 1200))
         answer = s.recv(2000)
-        assert answer[0] & 0x80 and answer[1:5] == b"\0\0\0\0" and answer[-4:] == VERSION_1 and len(answer) < 100
+        assert answer[0] & 0x80 and answer[1:5] == b"\0\0\0\0" and answer[-8:] == VERSION_2 + VERSION_1 and len(answer) < 100
         s.settimeout(0.3)
         with pytest.raises(TimeoutError):
             s.recv(2000)
