@@ -8,6 +8,7 @@ import ssl
 import time
 
 import pylsqpack
+from aioquic import tls  # noqa: F401  # pylint: disable=unused-import
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
