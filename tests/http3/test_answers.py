@@ -213,22 +213,46 @@ def test_requests_that_end_in_a_reset_are_logged(http3, client, files):
     assert sum('"GET /lied HTTP/3.0" 400' in line for line in server.lines) == 1
 
 
-def test_the_status_page_counts_it(http3, client, files):
+@pytest.fixture
+def shown(http3, files):
+    """A server whose status page is at a socket. Yields it and a function that asks for a page there."""
     sockets = Root()
     sockets.path.chmod(0o777)
     path = sockets.path / "status"
+
+    def ask(page):
+        with Connection(str(path), family=socket.AF_UNIX) as s:
+            return s.get(page).body.decode()
+
     with http3.serve(files, "-j", "2", "--status", f"unix:{path}") as server:
-
-        def total():
-            with Connection(str(path), family=socket.AF_UNIX) as s:
-                return json.loads(s.get("/json").body)["total"]
-
-        with client.Client(server) as c:
-            for _ in range(10):
-                c.get("/small.bin")
-            c.get("/none")
-            seen = eventually(lambda: (t := total())["requests"]["http/3"] == 11 and t["answers"] and t)
-            assert seen["answers"] == {"200": 10, "404": 1} and seen["connections"]["http3"] == 1
-            assert seen["sent_bytes"] > 10 * 1024 and seen["accepted_connections"] == 1
-        eventually(lambda: total()["connections"]["http3"] == 0)
+        yield server, ask
     sockets.remove()
+
+
+def test_the_metrics_name_it(client, shown):
+    server, ask = shown
+    with client.Client(server) as c:
+        for _ in range(3):
+            c.get("/small.bin")
+
+        def sums():
+            found = re.findall(r'^(gatling_\w+){worker="\d",(?:protocol|state)="http/?3"} (\d+)$', ask("/metrics"), re.MULTILINE)
+            return {name: sum(int(n) for other, n in found if other == name) for name, _ in found}
+
+        eventually(lambda: sums() == {"gatling_requests_total": 3, "gatling_connections": 1})
+
+
+def test_the_status_page_counts_it(client, shown):
+    server, ask = shown
+
+    def total():
+        return json.loads(ask("/json"))["total"]
+
+    with client.Client(server) as c:
+        for _ in range(10):
+            c.get("/small.bin")
+        c.get("/none")
+        seen = eventually(lambda: (t := total())["requests"]["http/3"] == 11 and t["answers"] and t)
+        assert seen["answers"] == {"200": 10, "404": 1} and seen["connections"]["http3"] == 1
+        assert seen["sent_bytes"] > 10 * 1024 and seen["accepted_connections"] == 1
+    eventually(lambda: total()["connections"]["http3"] == 0)
