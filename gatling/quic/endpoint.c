@@ -12,7 +12,12 @@
 #include "gatling/http/qpack.h"
 #include "gatling/quic/endpoint.h"
 
-enum { LONG_HEADER = 0x80, LONG_TYPE = 0x30 /* 0: Initial (RFC 9000, section 17.2) */ };
+enum {
+	LONG_HEADER = 0x80,
+	LONG_TYPE = 0x30, /* bits of the type; of an Initial packet: */
+	INITIAL_V1 = 0,   /* RFC 9000, section 17.2 */
+	INITIAL_V2 = 0x10 /* RFC 9369, section 3.2 */
+};
 
 /* Returns whether the congestion control of the system's new TCP sockets is BBR. */
 static bool prefers_bbr(void) {
@@ -159,7 +164,8 @@ void quic_take_datagram(struct quic *e, const struct quic_datagram *d) {
 	const int result = ngtcp2_pkt_decode_version_cid(&id, d->bytes, d->length, QUIC_ID_LENGTH);
 	if (result == NGTCP2_ERR_VERSION_NEGOTIATION && d->length >= QUIC_INITIAL_MIN) quic_negotiate_version(e, d, &id);
 	if (result != 0) return;
-	const bool is_long = d->bytes[0] & LONG_HEADER, initial = is_long && !(d->bytes[0] & LONG_TYPE);
+	const int initial_type = id.version == NGTCP2_PROTO_VER_V2 ? INITIAL_V2 : INITIAL_V1;
+	const bool is_long = d->bytes[0] & LONG_HEADER, initial = is_long && (d->bytes[0] & LONG_TYPE) == initial_type;
 	if (!id.version && is_long && quic_probe_answered(e, &id)) return;
 	struct quic_connection *c = quic_table_find(&e->table, id.dcid, id.dcidlen);
 	if (!c && quic_pass_on(e, d, &id, initial)) return;
