@@ -216,8 +216,10 @@ void quic_writable(struct quic_cookie *cookie) {
 /* Encodes the fields that all responses have, once a second. */
 static void update_common_block(struct quic *e) {
 	const time_t second = e->context->batches.second;
-	if (second == e->common_second) return;
+	const size_t length = e->context->common_fields[1].length; /* changes when HTTP/3 is announced */
+	if (second == e->common_second && length == e->common_length) return;
 	e->common_second = second;
+	e->common_length = length;
 	e->http3.common_block =
 		(struct slice){.at = e->common, .length = qpack_fields(e->context->common_fields[1], e->common)};
 }

@@ -95,6 +95,7 @@ struct quic {
 	unsigned strays;
 	ngtcp2_callbacks callbacks;
 	time_t common_second; /* of http3.common_block, which is in common */
+	size_t common_length; /* bytes of those lines */
 	char common[RESPONSE_COMMON_BLOCK];
 	char packets[IO_DATAGRAM_BYTES];
 };
