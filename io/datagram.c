@@ -38,7 +38,8 @@ struct io_received {
 	struct iovec part[IO_DATAGRAM_BATCH];
 	struct io_datagrams got[IO_DATAGRAM_BATCH];
 	union control control[IO_DATAGRAM_BATCH];
-	int used; /* messages that have to be prepared again */
+	int used;    /* messages that have to be prepared again */
+	int skipped; /* the error of the last call that was skipped first */
 	char bytes[IO_DATAGRAM_BATCH][IO_DATAGRAM_ROOM];
 };
 
@@ -192,8 +193,11 @@ int io_receive(io_loop *loop, int fd, struct io_received *r, const struct io_dat
 	*got = r->got;
 	loop->entry[fd].shared = true;
 	while (r->used) prepare(r, --r->used);
-	do n = receive(fd, r->message, &empty);
-	while (n == -1 && is_of_another(errno) && ++errors < IO_DATAGRAM_BATCH);
+	r->skipped = 0;
+	while ((n = receive(fd, r->message, &empty)) == -1 && is_of_another(errno)) {
+		if (!r->skipped) r->skipped = errno;
+		if (++errors == IO_DATAGRAM_BATCH) break;
+	}
 	if (n == -1 && !empty) return is_of_another(errno) ? 0 : -1;
 	for (int i = 0; i < n; i++) {
 		if (r->message[i].msg_hdr.msg_flags & MSG_TRUNC || !r->message[i].msg_len) continue;
@@ -203,6 +207,8 @@ int io_receive(io_loop *loop, int fd, struct io_received *r, const struct io_dat
 	if (n > 0) r->used = n;
 	return empty ? (int)io_exhausted(loop, fd, IO_READ, n == -1 ? -1 : whole) : whole;
 }
+
+int io_skipped_error(const struct io_received *r) { return r->skipped; }
 
 /* --- sending --- */
 

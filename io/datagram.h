@@ -47,8 +47,9 @@ void io_received_free(struct io_received *received);
 /* Receives datagrams from an adopted socket. Returns how many structures *got has, which are valid until the next call,
  * or -1 with errno. EAGAIN marks the descriptor as not ready, and so do fewer than IO_DATAGRAM_BATCH, of which those
  * are counted that are left out: empty datagrams, and any that do not fit. Errors of datagrams that were sent before
- * are skipped. */
+ * are skipped; io_skipped_error() returns the first one of the last call, as ECONNREFUSED, or 0. */
 int io_receive(io_loop *loop, int fd, struct io_received *received, const struct io_datagrams **got);
+int io_skipped_error(const struct io_received *received);
 
 /* Sends datagrams from an adopted socket, at most IO_DATAGRAM_SEGMENTS and IO_DATAGRAM_BYTES. Returns the bytes of
  * those that were sent, from the first one on, or -1 with errno. EAGAIN marks the descriptor as not ready, and so does

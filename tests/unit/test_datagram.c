@@ -403,7 +403,7 @@ static void what_does_not_fit_and_what_is_empty_is_left_out(void **state) {
 	assert_int_equal(got->length, 7);
 }
 
-static void errors_of_earlier_datagrams_are_skipped(void **state) {
+static void errors_of_earlier_datagrams_are_skipped_and_told(void **state) {
 	(void)state;
 	assert_int_equal(connect(client, &address.any, io_address_length(&address)), 0);
 	io_close(loop, server);
@@ -413,7 +413,10 @@ static void errors_of_earlier_datagrams_are_skipped(void **state) {
 		if (round < 2) continue;
 		assert_int_equal(receive(client), -1);
 		assert_int_equal(errno, EAGAIN);
+		assert_int_equal(io_skipped_error(received), ECONNREFUSED);
 	}
+	assert_int_equal(receive(client), -1);
+	assert_int_equal(io_skipped_error(received), 0);
 }
 
 static void errors_of_the_socket_are_returned(void **state) {
@@ -503,7 +506,7 @@ int main(void) {
 		IN_LOOP(few_datagrams_prove_the_socket_empty),
 		IN_LOOP(more_datagrams_than_a_batch_are_left_for_the_next_call),
 		IN_LOOP(what_does_not_fit_and_what_is_empty_is_left_out),
-		IN_LOOP(errors_of_earlier_datagrams_are_skipped),
+		IN_LOOP(errors_of_earlier_datagrams_are_skipped_and_told),
 		IN_LOOP(errors_of_the_socket_are_returned),
 		IN_LOOP(a_full_socket_is_not_ready_until_it_has_room),
 		IN_LOOP(a_socket_that_has_become_full_takes_whole_datagrams),
