@@ -141,7 +141,7 @@ static int make_request(struct target_bytes *r, const struct parts *p, const str
 	return r->length <= TARGET_REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
 }
 
-/* --- HTTP/2 --- */
+/* --- HTTP/2 and HTTP/3 --- */
 
 /* Returns false without memory. */
 static bool add_field(struct target *t, const char *name, size_t name_length, const char *value, size_t value_length) {
@@ -168,7 +168,7 @@ static int add_line(struct target *t, const char *line, const char *as, char *er
 	size_t length = strlen(value);
 	while (length && (value[length - 1] == ' ' || value[length - 1] == '\t')) length--;
 	if (is_of_connection(line, name_length))
-		return fail(error, size, "HTTP/2 has no field %.*s", (int)name_length, line);
+		return fail(error, size, "HTTP/2 and HTTP/3 have no field %.*s", (int)name_length, line);
 	const bool added =
 		as ? add_field(t, as, strlen(as), value, length) : add_field(t, line, name_length, value, length);
 	return added ? 0 : fail(error, size, "no memory");
@@ -207,7 +207,7 @@ int target_make(struct target *t, const char *url, const struct target_options *
 	} else if (!use_same(t, &p, before) && look_up(t, &p, error, size) == -1) {
 		return -1;
 	}
-	if (o->http2 && make_fields(t, &p, o, error, size) == -1) return -1;
+	if (o->fields && make_fields(t, &p, o, error, size) == -1) return -1;
 	if (o->websocket) return make_request(&t->upgrade, &p, o, false, error, size);
 	if (make_request(&t->request, &p, o, false, error, size) == -1) return -1;
 	return make_request(&t->last, &p, o, true, error, size);
@@ -232,4 +232,5 @@ void target_free(struct target *t) {
 		free(t->field[i].value.at);
 	}
 	free(t->field);
+	free(t->stream.at);
 }

@@ -17,7 +17,7 @@ struct target_bytes {
 	size_t length;
 };
 
-/* A field of HTTP/2, whose name is in lower case. */
+/* A field of HTTP/2 or HTTP/3, whose name is in lower case. */
 struct target_field {
 	struct target_bytes name, value;
 };
@@ -29,9 +29,10 @@ struct target {
 	socklen_t address_length;
 	struct target_bytes request, last; /* heads for HTTP/1.1; last has "Connection: close" */
 	struct target_bytes upgrade;       /* for WebSockets, the others are empty; without key and empty line */
-	struct target_field *field;        /* the head for HTTP/2, if options request it */
+	struct target_field *field;        /* the head for HTTP/2 and HTTP/3, if options request it */
 	unsigned fields;
-	bool bodiless; /* the response to HEAD has no content */
+	struct target_bytes stream; /* for HTTP/3: what the stream of a request begins with; the caller sets it */
+	bool bodiless;              /* the response to HEAD has no content */
 };
 
 /* What all requests have in common. */
@@ -40,7 +41,7 @@ struct target_options {
 	const char *header[TARGET_HEADERS_MAX]; /* "Name: value" */
 	unsigned headers;
 	size_t content_length; /* of each request; 0: no content */
-	bool http2;            /* makes the fields for HTTP/2, too */
+	bool fields;           /* makes those for HTTP/2 and HTTP/3, too */
 	bool websocket;
 	bool open;             /* the heads for HTTP/1.1 end without the empty line: other fields follow */
 	const char *unix_path; /* connect there, whatever host the URL has; NULL: connect to the host */

@@ -41,11 +41,12 @@ SERVER = [
 BENCH = [
     ["bench/httpbench", "bench/connbench", "bench/crowd", "bench/kbench", "bench/versus", "bench/suite"],
     ["bench/httpbench/load"],
+    ["bench/httpbench/transport"],
     ["bench"],
     ["io"],
 ]
 FILES_MAX = 25  # in a room, as far as a build needs them
-ALTERNATIVES = re.compile(r"io/(epoll|kqueue|poll|sigio|uring|sendfile-\w+)\.c|gatling/quic/none\.c")  # a build takes one or two
+ALTERNATIVES = re.compile(r"io/(epoll|kqueue|poll|sigio|uring|sendfile-\w+)\.c|(gatling/quic|bench/httpbench/transport)/none\.c")  # a build takes one or two
 
 
 def sources(*folders):

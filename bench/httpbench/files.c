@@ -54,6 +54,7 @@ static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 	fprintf(out, ", \"urls\": %u, \"protocol\": \"%s\",\n \"connections\": %u, \"threads\": %u, \"pipeline\": %u,",
 			plan->targets,
 			plan->http2       ? "HTTP/2"
+			: plan->http3     ? "HTTP/3"
 			: plan->websocket ? "WebSocket"
 							  : "HTTP/1.1",
 			plan->connections, plan->clients, plan->depth);
@@ -115,7 +116,9 @@ void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 			"timeout_s %.3f ranks %u http2 %d window %u connection_window %u content %zu%s ]\n",
 			LOG_VERSION, p->target->url, p->targets, p->rate, p->arrival, p->per_connection, p->depth,
 			(double)p->timeout_ns / 1e9, p->ranks, p->http2, p->window, p->window_all, p->content.length,
-			p->websocket ? " websocket 1" : "");
+			p->websocket ? " websocket 1"
+			: p->http3   ? " http3 1"
+						 : "");
 	fprintf(out, "#[Rank: rank %u ]\n", p->rank);
 }
 

@@ -16,6 +16,8 @@
 
 #include "bench/frames.h"
 #include "bench/httpbench/rank.h"
+#include "bench/httpbench/transport/qpack.h"
+#include "bench/httpbench/transport/quic.h"
 #include "bench/usage.h"
 #include "io/io.h"
 #include "io/version.h"
@@ -91,7 +93,11 @@ static void make_targets(struct plan *p, const struct target_options *o, char **
 		if (result == 0 &&
 			(memcmp(&t->address, &p->target->address, sizeof t->address) != 0 || !same(t->host, p->target->host)))
 			result = snprintf(error, sizeof error, "%s is not on the server of %s", t->url, p->target->url);
+		if (result == 0 && p->http3 && !t->host)
+			result = snprintf(error, sizeof error, "%s: --http3 takes https://", t->url);
 		if (result != 0) refuse_url(path, path ? &line[p->targets] : NULL, error);
+		if (p->http3 && !qpack_request(t->field, t->fields, p->content.length, &t->stream))
+			usage_refuse("no memory for %u URLs", count);
 	}
 }
 
@@ -126,13 +132,21 @@ static void check_outputs(const struct options *o) {
 static void check_websocket(const struct plan *p, const struct target_options *o) {
 	static const char *const own[] = {"Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
 									  "Sec-WebSocket-Extensions"};
-	if (p->http2) usage_refuse("--websocket is over HTTP/1.1: without --http2");
+	if (p->http2 || p->http3) usage_refuse("--websocket is over HTTP/1.1: without --http2 and --http3");
 	if (o->method) usage_refuse("--websocket begins with GET: without --method");
 	if (p->expected.at || p->expected.status)
 		usage_refuse("--websocket expects the echo: without --expect and --status");
 	for (unsigned i = 0; i < o->headers; i++)
 		for (unsigned j = 0; j < sizeof own / sizeof *own; j++)
 			if (input_is_field(o->header[i], own[j])) usage_refuse("--websocket has a field %s of its own", own[j]);
+}
+
+/* Refuses options that do not go with HTTP/3, and HTTP/3 in a build without it. */
+static void check_http3(const struct plan *p, const struct target_options *o) {
+	char libraries[QUIC_TEXT];
+	if (!quic_libraries(libraries)) usage_refuse("--http3: this build has %s", libraries);
+	if (p->http2) usage_refuse("--http2 and --http3 exclude each other");
+	if (o->unix_path) usage_refuse("--http3 is over UDP: without --unix");
 }
 
 /* Makes the message, unless --body gave it, the frame with it, and the expected echo. */
@@ -243,8 +257,10 @@ static void take_profile(struct command *c, const struct row *row, char *text) {
 
 __attribute__((noreturn)) static void take_version(struct command *c, const struct row *row, char *text) {
 	(void)c, (void)row, (void)text;
-	printf("httpbench %s (%s; %s, nghttp2 %s)\n", GATLING_VERSION, io_mechanism(), OpenSSL_version(OPENSSL_VERSION),
-		   nghttp2_version(0)->version_str);
+	char http3[QUIC_TEXT];
+	(void)quic_libraries(http3);
+	printf("httpbench %s (%s; %s, nghttp2 %s; %s)\n", GATLING_VERSION, io_mechanism(), OpenSSL_version(OPENSSL_VERSION),
+		   nghttp2_version(0)->version_str, http3);
 	exit(usage_end(0));
 }
 
@@ -264,7 +280,8 @@ static const struct row table[] = {
 	 COUNT(o.plan.per_connection, 1, 1e9)},
 	{"--pipeline", 'p', "N", "requests under way on a connection (default: 1)", COUNT(o.plan.depth, 1, DEPTH_MAX)},
 	{"--http2", 0, NULL, "each request is a stream of HTTP/2 (with prior\nknowledge, or ALPN)", FLAG(o.plan.http2)},
-	{"--window", 0, "BYTES, --connection-window BYTES", "its flow control (default: 1 GiB)",
+	{"--http3", 0, NULL, "each request is a stream of HTTP/3 (https:// only)", FLAG(o.plan.http3)},
+	{"--window", 0, "BYTES, --connection-window BYTES", "flow control of both (default: 1 GiB)",
 	 COUNT(o.plan.window, 1, WINDOW_MAX)},
 	{"--connection-window", 0, "BYTES", NULL, COUNT(o.plan.window_all, WINDOW_FIRST, WINDOW_MAX)},
 	{"--websocket", 0, NULL, "each request is a message over a WebSocket, and its\nanswer the echo",
@@ -368,19 +385,22 @@ static void settle_requests(struct command *c) {
 	struct plan *p = &c->o.plan;
 	struct target_options *request = &c->request;
 	const bool sized = c->message_size != NOT_GIVEN;
-	p->tls.http2 = request->http2 = p->http2;
+	const bool streams = p->http2 || p->http3;
+	p->tls.protocol = p->http3 ? TLS_HTTP3 : p->http2 ? TLS_HTTP2 : TLS_HTTP1;
+	request->fields = streams;
 	request->websocket = p->websocket;
 	if (sized && !p->websocket) usage_refuse("--message-size is of --websocket");
 	if (sized && p->content.at) usage_refuse("--message-size and --body exclude each other");
+	if (p->http3) check_http3(p, request);
 	if (p->websocket) check_websocket(p, request);
 	else request->content_length = p->content.length;
-	for (unsigned i = 0; !p->http2 && i < request->headers; i++) input_check_header("--header", request->header[i]);
-	if (p->heads && (p->http2 || p->websocket)) usage_refuse("--heads is of plain HTTP/1.1");
+	for (unsigned i = 0; !streams && i < request->headers; i++) input_check_header("--header", request->header[i]);
+	if (p->heads && (streams || p->websocket)) usage_refuse("--heads is of plain HTTP/1.1");
 	request->open = p->heads;
 	if (!request->method) request->method = request->content_length ? "POST" : "GET";
 	if (p->websocket) make_message(p, sized ? (size_t)c->message_size : MESSAGE_DEFAULT);
-	if (!p->http2 && (p->window != WINDOW_DEFAULT || p->window_all != WINDOW_DEFAULT))
-		usage_refuse("--window and --connection-window are of HTTP/2: add --http2");
+	if (!streams && (p->window != WINDOW_DEFAULT || p->window_all != WINDOW_DEFAULT))
+		usage_refuse("--window and --connection-window are of HTTP/2 and HTTP/3: add --http2 or --http3");
 }
 
 /* Does the same for the options about load, and takes this generator's part of it. */

@@ -149,10 +149,12 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 		fprintf(out, "dropped    %llu that were under way or waited\n", (unsigned long long)m->count[COUNT_DROPPED]);
 	if (*m->tls_failed) print_wrapped(out, "tls", "failed: %s", m->tls_failed);
 	if (*m->websocket_failed) print_wrapped(out, "websocket", "failed: %s", m->websocket_failed);
+	if (*m->quic_failed) print_wrapped(out, "http3", "failed: %s", m->quic_failed);
 	fprintf(out, "received   %s", scaled(text, (double)m->count[COUNT_BYTES], byte_units, 5));
 	fprintf(out, ", %s a second\n", scaled(text, (double)m->count[COUNT_BYTES] / r->elapsed_s, byte_units, 5));
 	fprintf(out, "opened     %llu connections%s\n", (unsigned long long)m->count[COUNT_CONNECTED],
 			plan->http2       ? ", of HTTP/2"
+			: plan->http3     ? ", of HTTP/3"
 			: plan->websocket ? ", of WebSocket"
 							  : "");
 	if (*m->tls)

@@ -4,10 +4,10 @@ import json
 import subprocess
 
 
-def httpbench(build, *arguments, status=0, tmp_path=None, **options):
-    """Returns its JSON or, without tmp_path, the completed process. options: for
-    subprocess.run()."""
-    command = [build / "bench" / "httpbench", *map(str, arguments)]
+def httpbench(build, *arguments, status=0, tmp_path=None, launcher=(), **options):
+    """Returns its JSON or, without tmp_path, the completed process. launcher: a command that
+    becomes it. options: for subprocess.run()."""
+    command = [*launcher, build / "bench" / "httpbench", *map(str, arguments)]
     if tmp_path:
         command += ["--json", tmp_path / "json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)

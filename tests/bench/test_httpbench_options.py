@@ -77,4 +77,12 @@ def test_a_wrong_url_in_a_file_is_named_by_its_line(build, tmp_path, line_end, w
 
 
 def test_the_version_and_the_libraries_are_printed(build):
-    assert re.fullmatch(r"httpbench \d\S+ \(\w+; OpenSSL .*, nghttp2 \d.*\)\n", httpbench(build, "--version").stdout)
+    assert re.fullmatch(r"httpbench \d\S+ \(\w+; OpenSSL .*, nghttp2 \d[^;]*; (no )?HTTP/3.*\)\n", httpbench(build, "--version").stdout)
+
+
+def test_a_build_without_http3_says_what_it_needs(build):
+    version = httpbench(build, "--version").stdout
+    needs = re.search(r"no HTTP/3 \(needs ngtcp2 [^)]*\)", version)
+    if not needs:
+        pytest.skip("this build has HTTP/3")
+    assert f"httpbench: --http3: this build has {needs.group()}" in httpbench(build, "--http3", "https://127.0.0.1:1/", status=2).stderr

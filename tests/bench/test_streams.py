@@ -207,8 +207,8 @@ def test_a_file_of_gatling_comes_whole(build, tmp_path):
 
 
 REFUSED = {
-    "HTTP/2 has no field Connection": ["--http2", "-H", "Connection: close"],
-    "--window and --connection-window are of HTTP/2": ["--window", "1000"],
+    "HTTP/2 and HTTP/3 have no field Connection": ["--http2", "-H", "Connection: close"],
+    "--window and --connection-window are of HTTP/2 and HTTP/3": ["--window", "1000"],
     "--connection-window": ["--http2", "--connection-window", "100"],
     "is empty": ["--body", "/dev/null"],
     "cannot read": ["--body", "/nonexistent"],

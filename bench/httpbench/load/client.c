@@ -11,6 +11,7 @@
 #include "bench/httpbench/load/connection.h"
 #include "bench/httpbench/load/http1.h"
 #include "bench/httpbench/load/http2.h"
+#include "bench/httpbench/load/http3.h"
 #include "bench/httpbench/load/websocket.h"
 #include "bench/machine.h"
 
@@ -215,6 +216,8 @@ static bool run_turn(struct client *c) {
 		if (!plan_open_loop(c->pool.plan) && is_idle(conn)) refill(c, conn);
 	}
 	for (int fd; (fd = io_canread(c->pool.loop)) != -1; c->busy = true) readable(c, io_cookie(c->pool.loop, fd));
+	for (struct io_alarm *alarm; (alarm = io_alarm_due(c->pool.loop)); c->busy = true)
+		connection_expire(&c->pool, (struct connection *)alarm);
 	if (c->busy) c->busy_ns = c->pool.now_ns;
 	for (int fd; (fd = io_timedout(c->pool.loop)) != -1;) time_out(c, io_cookie(c->pool.loop, fd));
 	if (plan_open_loop(c->pool.plan)) dispatch(c);
@@ -260,7 +263,7 @@ void client_free(struct client *c) {
 }
 
 static const struct connection_protocol *protocol_of(const struct plan *plan) {
-	return plan->http2 ? &http2 : plan->websocket ? &websocket : &http1;
+	return plan->http2 ? &http2 : plan->http3 ? &http3 : plan->websocket ? &websocket : &http1;
 }
 
 struct client *client_new(const struct plan *plan, unsigned number) {

@@ -2,12 +2,12 @@
 #include "bench/httpbench/load/connection.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/httpbench/transport/socket.h"
 #include "bench/machine.h"
 #include "bench/platform.h"
 
@@ -126,13 +126,13 @@ void connection_sent(struct connections *c, struct connection *conn, struct conn
  * close_notify. */
 static void end(struct connections *c, struct connection *conn, bool sound) {
 	if (sound && conn->session && c->protocol->leave) c->protocol->leave(c, conn);
+	if (conn->session) c->protocol->session_free(conn->session);
 	if (conn->state != CONNECTION_CLOSED) {
 		tls_close(conn->tls, sound);
 		io_close(c->loop, conn->fd);
 		c->open--;
 	}
 	free(conn->input);
-	if (conn->session) c->protocol->session_free(conn->session);
 	conn->tls = NULL;
 	conn->session = NULL;
 	conn->input = NULL;
@@ -187,30 +187,21 @@ void connection_drop(struct connections *c, struct connection *conn) {
 	end(c, conn, false);
 }
 
-static enum failure failure_of(int error) {
-	switch (error) {
-	case ECONNREFUSED: return FAILURE_REFUSED;
-	case ECONNRESET:
-	case EPIPE: return FAILURE_RESET;
-	case ETIMEDOUT: return FAILURE_TIMEOUT;
-	case ENODATA: return FAILURE_SHORT;
-	case EPROTO: return FAILURE_TLS;
-	case EBADMSG: return FAILURE_PROTOCOL;
-	case EADDRNOTAVAIL: return FAILURE_PORTS;
-	case EMFILE:
-	case ENFILE: return FAILURE_DESCRIPTORS;
-	default: return FAILURE_CONNECT;
-	}
+/* Keeps the reason for which the first connection of QUIC has failed. */
+static void note_why(struct connections *c, enum failure failure, const char *why) {
+	char *kept = failure == FAILURE_TLS ? c->filling->tls_failed : c->filling->quic_failed;
+	if (!*kept) snprintf(kept, QUIC_TEXT, "%s", why);
 }
 
 /* Closes a connection that has failed with errno. */
 static void fail(struct connections *c, struct connection *conn) {
-	enum failure failure = failure_of(errno);
-	if (conn->state == CONNECTION_HANDSHAKE && (failure == FAILURE_SHORT || failure == FAILURE_RESET))
+	enum failure failure = measures_reason(errno);
+	if (conn->state == CONNECTION_HANDSHAKE && conn->tls && (failure == FAILURE_SHORT || failure == FAILURE_RESET))
 		failure = FAILURE_TLS;
 	bool connecting = failure == FAILURE_REFUSED || failure == FAILURE_CONNECT;
 	if (connecting && !c->filling->connect_error) c->filling->connect_error = errno;
 	if (failure == FAILURE_TLS && conn->tls && !*c->filling->tls_failed) tls_explain(conn->tls, c->filling->tls_failed);
+	if (c->quic && conn->session && conn->assigned) note_why(c, failure, c->protocol->why(conn));
 	connection_fail(c, conn, failure);
 }
 
@@ -301,31 +292,30 @@ static int continue_connecting(struct connections *c, struct connection *conn) {
 	return -1;
 }
 
+void connection_secured(struct connections *c, struct connection *conn, const tls_stream *tls) {
+	next_state(c, conn, established(c), DURATION_HANDSHAKE);
+	c->filling->count[COUNT_RESUMED] += tls_resumed(tls);
+	if (!*c->filling->tls) tls_describe(tls, c->filling->tls);
+}
+
 /* Returns what continue_connecting() does. */
 static int continue_handshake(struct connections *c, struct connection *conn) {
 	if (tls_handshake(c->loop, conn->tls) == -1) return -1;
-	next_state(c, conn, established(c), DURATION_HANDSHAKE);
-	c->filling->count[COUNT_RESUMED] += tls_resumed(conn->tls);
-	if (!*c->filling->tls) tls_describe(conn->tls, c->filling->tls);
+	connection_secured(c, conn, conn->tls);
 	return begin_session(c, conn);
-}
-
-/* Returns 0, or -1 with errno: EINVAL if the address is not a local one, since EADDRNOTAVAIL stands for a lack of
- * ports. */
-static int bind_source(struct connections *c, uint32_t source, int fd) {
-	if (sources_bind(&c->plan->sources, source, fd) == 0) return 0;
-	if (errno != EADDRNOTAVAIL) return -1;
-	if (!*c->filling->source_failed) sources_name(&c->plan->sources, source, c->filling->source_failed);
-	errno = EINVAL;
-	return -1;
 }
 
 /* Starts to connect a new socket to the server. Returns 0, or -1 with errno. */
 static int start_connecting(struct connections *c, struct connection *conn) {
-	const struct target *t = &c->plan->target[connection_at(c, conn, conn->head)->target];
-	uint32_t source = c->number + c->plan->clients * c->sources_taken++;
-	int on = 1;
-	int fd = platform_socket(t->address.ss_family, SOCK_STREAM, true);
+	const struct plan *p = c->plan;
+	const struct target *t = &p->target[connection_at(c, conn, conn->head)->target];
+	const uint32_t source = c->number + p->clients * c->sources_taken++;
+	const struct socket_options options = {
+		/* with one HTTP/1.1 request at a time and without TLS, Nagle's algorithm never delays anything */
+		.no_delay = !c->quic && (p->depth > 1 || c->tls || p->http2 || p->websocket),
+		/* closing the connection then acknowledges the response */
+		.last_ack = p->per_connection == 1 && !c->tls && !p->websocket};
+	int fd = platform_socket(t->address.ss_family, c->quic ? SOCK_DGRAM : SOCK_STREAM, true);
 	if (fd == -1) return -1;
 	if (io_fd(c->loop, fd, conn) == -1) {
 		close(fd);
@@ -335,26 +325,27 @@ static int start_connecting(struct connections *c, struct connection *conn) {
 	conn->fd = fd;
 	conn->state = CONNECTION_CONNECTING;
 	c->open++;
-	if (c->plan->sources.count && bind_source(c, source, fd) == -1) return -1;
-	/* with one HTTP/1.1 request at a time and without TLS, Nagle's algorithm never delays anything */
-	if (c->plan->depth > 1 || c->tls || c->plan->http2 || c->plan->websocket)
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-#ifdef TCP_QUICKACK
-	/* so that the request acknowledges the handshake, and closing the connection the response */
-	if (c->plan->per_connection == 1 && !c->tls && !c->plan->websocket)
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){0}, sizeof(int));
-#endif
 	conn->since_ns = machine_clock_ns();
-	if (connect(fd, (const struct sockaddr *)&t->address, t->address_length) == -1 && errno != EINPROGRESS) return -1;
-	return 0;
+	if (socket_bind(fd, &p->sources, source) == 0) return socket_connect(fd, t, &options);
+	const int error = errno;
+	if (error == EINVAL && !*c->filling->source_failed) sources_name(&p->sources, source, c->filling->source_failed);
+	errno = error;
+	return -1;
+}
+
+/* Connects, and goes on as far as possible at once. Returns 0, or -1 with errno. */
+static int open_connection(struct connections *c, struct connection *conn) {
+	if (start_connecting(c, conn) == -1) return -1;
+	if (!c->quic) return continue_connecting(c, conn) == -1 && errno != EAGAIN ? -1 : 0;
+	conn->state = CONNECTION_HANDSHAKE; /* UDP is connected at once */
+	return begin_session(c, conn);
 }
 
 /* Requests are sent in the next turn. If many connections are opened in a turn, their requests then follow each other
  * closely, and a server that is faster than this client is woken once for all of them, and not for each of them at this
  * client's expense. */
 void connection_open(struct connections *c, struct connection *conn) {
-	if (start_connecting(c, conn) == -1 || (continue_connecting(c, conn) == -1 && errno != EAGAIN) ||
-		io_wantwrite(c->loop, conn->fd) == -1) {
+	if (open_connection(c, conn) == -1 || io_wantwrite(c->loop, conn->fd) == -1) {
 		fail(c, conn);
 		return;
 	}
@@ -374,8 +365,8 @@ static int after_sending(struct connections *c, struct connection *conn, int res
 	bool blocked = result == -1 && errno == EAGAIN;
 	if (result == -1 && !blocked) {
 		/* the server may have sent a response before it closed */
-		conn->broken =
-			conn->assigned && connection_at(c, conn, conn->head)->sent_ns && (errno == EPIPE || errno == ECONNRESET);
+		conn->broken = !c->quic && conn->assigned && connection_at(c, conn, conn->head)->sent_ns &&
+					   (errno == EPIPE || errno == ECONNRESET);
 		if (!conn->broken) return -1;
 	}
 	set_deadline(c, conn);
@@ -392,11 +383,11 @@ void connection_write(struct connections *c, struct connection *conn) {
 		result = continue_connecting(c, conn);
 		if (result == -1 && errno == EAGAIN) result = io_wantwrite(c->loop, conn->fd);
 	}
-	if (result == 0 && conn->state == CONNECTION_HANDSHAKE) {
+	if (result == 0 && conn->state == CONNECTION_HANDSHAKE && !c->quic) {
 		result = continue_handshake(c, conn);
 		if (result == -1 && errno == EAGAIN) return; /* it waits for the direction that TLS needs */
 	}
-	if (result == 0 && (conn->state == CONNECTION_UPGRADE || conn->state == CONNECTION_OPEN))
+	if (result == 0 && (conn->state == CONNECTION_UPGRADE || conn->state == CONNECTION_OPEN || c->quic))
 		result = after_sending(c, conn, conn->broken ? 0 : c->protocol->send(c, conn));
 	if (result == -1) fail(c, conn);
 	else if (conn->state == CONNECTION_OPEN && conn->retired && !conn->assigned) connection_close(c, conn);
@@ -415,38 +406,45 @@ void connection_keep(struct connection *conn, const char *data, size_t length) {
 	conn->input_length = (uint32_t)length;
 }
 
+/* Reads and handles input over TCP. Returns the bytes read, 0 if the connection has been closed, or -1 with errno. */
+static ssize_t read_stream(struct connections *c, struct connection *conn) {
+	const size_t kept = conn->input_length;
+	if (kept) memcpy(c->input, conn->input, kept);
+	const ssize_t n = try_read(c, conn, c->input + kept, CONNECTION_READ_MAX - kept);
+	if (n >= 0) c->now_ns = machine_clock_ns();
+	if (n == 0) c->protocol->end_of_input(c, conn);
+	if (n <= 0) return n;
+	c->filling->count[COUNT_BYTES] += (uint64_t)n;
+	free(conn->input);
+	conn->input = NULL;
+	conn->input_length = 0;
+	return c->protocol->take(c, conn, c->input, kept + (size_t)n) ? n : 0;
+}
+
 bool connection_read(struct connections *c, struct connection *conn) {
-	if (conn->state == CONNECTION_HANDSHAKE) {
+	if (conn->state == CONNECTION_HANDSHAKE && !c->quic) {
 		connection_write(c, conn);
 		return conn->state != CONNECTION_CLOSED;
 	}
-	size_t kept = conn->input_length;
-	if (kept) memcpy(c->input, conn->input, kept);
 	io_dontwantread(c->loop, conn->fd); /* it may be closed below */
-	ssize_t n = try_read(c, conn, c->input + kept, CONNECTION_READ_MAX - kept);
-	if (n >= 0) c->now_ns = machine_clock_ns();
-	if (n == 0) {
-		c->protocol->end_of_input(c, conn);
-		return false;
-	}
-	if (n > 0) {
-		c->filling->count[COUNT_BYTES] += (uint64_t)n;
-		if (conn->state == CONNECTION_OPEN) conn->since_ns = c->now_ns;
-		free(conn->input);
-		conn->input = NULL;
-		conn->input_length = 0;
-		if (!c->protocol->take(c, conn, c->input, kept + (size_t)n)) return false;
-		set_deadline(c, conn);
-	}
+	const ssize_t n = c->quic ? c->protocol->receive(c, conn) : read_stream(c, conn);
+	if (conn->state == CONNECTION_CLOSED) return false;
 	if ((n == -1 && errno != EAGAIN) || io_wantread(c->loop, conn->fd) == -1) {
 		fail(c, conn);
 		return false;
 	}
+	if (n > 0) set_deadline(c, conn);
+	if (n > 0 && conn->state == CONNECTION_OPEN) conn->since_ns = c->now_ns;
 	list_by_room(c, conn);
 	/* in closed loop it is sent with the next requests */
-	if (plan_open_loop(c->plan) && c->protocol->wants_to_send && c->protocol->wants_to_send(conn))
-		connection_write(c, conn);
+	const bool now = plan_open_loop(c->plan) || conn->state == CONNECTION_HANDSHAKE;
+	if (now && c->protocol->wants_to_send && c->protocol->wants_to_send(conn)) connection_write(c, conn);
 	return conn->state != CONNECTION_CLOSED;
+}
+
+void connection_expire(struct connections *c, struct connection *conn) {
+	if (c->protocol->expire(conn) == -1) fail(c, conn);
+	else connection_write(c, conn);
 }
 
 /* --- all connections --- */
@@ -472,8 +470,9 @@ int connections_init(struct connections *c, const struct plan *plan, const struc
 	if (plan->http2) c->output = malloc(CONNECTION_READ_MAX);
 	const char *host = plan->target->host;
 	if (host) c->tls = tls_new(&plan->tls, host);
+	if (c->tls && protocol->thread_new) c->quic = protocol->thread_new(c);
 	if (backlog_init(&c->backlog) == -1 || !c->connection || !c->pending || !c->filling || !c->input ||
-		(plan->http2 && !c->output) || (host && !c->tls)) {
+		(plan->http2 && !c->output) || (host && !c->tls) || (protocol->thread_new && !c->quic)) {
 		errno = ENOMEM;
 		return -1;
 	}
@@ -489,5 +488,6 @@ void connections_free(struct connections *c) {
 	free(c->input);
 	free(c->output);
 	backlog_free(&c->backlog);
+	quic_thread_free(c->quic);
 	tls_free(c->tls);
 }

@@ -1,5 +1,5 @@
 /* connection.h - the connections of a client: which requests are under way on each, and how requests and connections
- * end. How requests are sent and responses received is in http1.h, http2.h and websocket.h. */
+ * end. How requests are sent and responses received is in http1.h, http2.h, http3.h and websocket.h. */
 #ifndef BENCH_CONNECTION_H
 #define BENCH_CONNECTION_H
 
@@ -10,8 +10,9 @@
 #include "bench/httpbench/load/measures.h"
 #include "bench/httpbench/load/plan.h"
 #include "bench/httpbench/load/schedule.h"
-#include "bench/httpbench/load/tls.h"
+#include "bench/httpbench/transport/quic.h"
 #include "bench/response.h"
+#include "io/alarm.h"
 #include "io/io.h"
 
 /* A request under way. The requests of a connection form a list, in the order in which they were assigned. */
@@ -50,6 +51,7 @@ enum connection_list {
 };
 
 struct connection {
+	struct io_alarm alarm; /* of QUIC; the first member, as connection_expire() is called with what it is of */
 	int fd;
 	uint8_t state, list;
 	uint16_t head, tail,
@@ -64,26 +66,35 @@ struct connection {
 	int32_t previous, next;
 	int64_t since_ns; /* the time it entered its state; when it is open, of the last input */
 	char *input;
-	tls_stream *tls; /* NULL: without TLS */
+	tls_stream *tls; /* NULL: without TLS, or QUIC has it */
 	void *session;   /* of the protocol, if it has one and the connection is established */
 };
 
 struct connections;
 
-/* How requests are sent and responses received: http1.h, http2.h, websocket.h. */
+/* How requests are sent and responses received: http1.h, http2.h, http3.h, websocket.h. */
 struct connection_protocol {
 	bool upgrades; /* a connection is open only after connection_upgraded() */
-	/* Makes the session of an established connection; both arguments must remain where they are. Returns NULL without
-	 * memory. Both members may be NULL. */
+	/* Over UDP: makes what the connections of a thread share, before the first. Returns NULL without memory. NULL: over
+	 * TCP. */
+	struct quic_thread *(*thread_new)(struct connections *connections);
+	/* Makes the session of an established connection or, over UDP, of one that begins, whose handshake is its own; both
+	 * arguments must remain where they are. Returns NULL without memory. The end of the session is that of the
+	 * connection, too: over UDP it tells the server. Both members may be NULL. */
 	void *(*session_new)(struct connections *connections, struct connection *conn);
 	void (*session_free)(void *session);
 	/* Writes all assigned requests, and what the protocol itself sends. Returns 0, or -1 with errno. EAGAIN: some is
 	 * left; EBADMSG: the server broke the protocol. */
 	int (*send)(struct connections *connections, struct connection *conn);
 	bool (*wants_to_send)(const struct connection *conn); /* NULL: never without requests */
-	/* Takes input. Returns false if it has closed the connection. */
+	/* Over UDP: receive and handle input, and handle that the time of an alarm has come. Return the bytes received, or
+	 * 0; or -1 with errno as of quic.h. why() says more about it. */
+	ssize_t (*receive)(struct connections *connections, struct connection *conn);
+	int (*expire)(struct connection *conn);
+	const char *(*why)(const struct connection *conn);
+	/* Over TCP: takes input. Returns false if it has closed the connection. */
 	bool (*take)(struct connections *connections, struct connection *conn, const char *data, size_t length);
-	/* Closes a connection whose server has closed its end. */
+	/* Over TCP: closes a connection whose server has closed its end. */
 	void (*end_of_input)(struct connections *connections, struct connection *conn);
 	/* Gives up a request that was sent, without ending the connection; the caller then ends the request. Returns false
 	 * if it cannot. NULL: it never can. */
@@ -98,7 +109,8 @@ struct connections {
 	const struct connection_protocol *protocol;
 	unsigned number; /* the client's */
 	io_loop *loop;
-	struct tls *tls; /* NULL: without TLS */
+	struct tls *tls;          /* NULL: without TLS */
+	struct quic_thread *quic; /* NULL: over TCP */
 	struct schedule schedule;
 	int64_t now_ns;
 	int64_t open_again_ns;  /* no connection is opened before this time */
@@ -149,6 +161,9 @@ void connection_write(struct connections *connections, struct connection *conn);
 /* Reads and handles input. Returns false if the connection has been closed. */
 bool connection_read(struct connections *connections, struct connection *conn);
 
+/* Handles that the time of the connection's alarm has come. */
+void connection_expire(struct connections *connections, struct connection *conn);
+
 /* Closes the connection; its requests fail. No connection is opened for a while if this process reached a limit or, in
  * closed loop, if the server could not be connected to. */
 void connection_fail(struct connections *connections, struct connection *conn, enum failure failure);
@@ -159,7 +174,10 @@ void connection_drop(struct connections *connections, struct connection *conn);
 /* Closes the connection, on which no requests are under way. Adds one that is closed already to its list. */
 void connection_close(struct connections *connections, struct connection *conn);
 
-/* --- for http1.c, http2.c and websocket.c --- */
+/* --- for http1.c, http2.c, http3.c and websocket.c --- */
+
+/* Opens a connection, unless it has an upgrade before it: its handshake is complete. */
+void connection_secured(struct connections *connections, struct connection *conn, const tls_stream *tls);
 
 /* Opens a connection whose upgrade is complete. */
 void connection_upgraded(struct connections *connections, struct connection *conn);

@@ -1,8 +1,11 @@
 /* measures.c - see measures.h. */
 #include "bench/httpbench/load/measures.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "bench/platform.h"
 
 enum { STATUSES_LISTED = 3 };
 _Static_assert((STATUSES_LISTED + 1) * sizeof ", 503 18446744073709551615" <= MEASURES_TEXT, "they have to fit");
@@ -42,6 +45,7 @@ void measures_add(struct measures *sum, const struct measures *m) {
 	if (!*sum->tls_failed) memcpy(sum->tls_failed, m->tls_failed, TLS_TEXT);
 	if (!*sum->source_failed) memcpy(sum->source_failed, m->source_failed, MEASURES_TEXT);
 	if (!*sum->websocket_failed) memcpy(sum->websocket_failed, m->websocket_failed, MEASURES_TEXT);
+	if (!*sum->quic_failed) memcpy(sum->quic_failed, m->quic_failed, QUIC_TEXT);
 }
 
 void measures_reset(struct measures *m) {
@@ -52,7 +56,23 @@ void measures_reset(struct measures *m) {
 	m->spun_ns = 0;
 	m->queued_ns = m->last_ns = m->ended_ns = 0;
 	m->connect_error = 0;
-	*m->tls = *m->tls_failed = *m->source_failed = *m->websocket_failed = '\0';
+	*m->tls = *m->tls_failed = *m->source_failed = *m->websocket_failed = *m->quic_failed = '\0';
+}
+
+enum failure measures_reason(int error) {
+	switch (error) {
+	case ECONNREFUSED: return FAILURE_REFUSED;
+	case ECONNRESET:
+	case EPIPE: return FAILURE_RESET;
+	case ETIMEDOUT: return FAILURE_TIMEOUT;
+	case ENODATA: return FAILURE_SHORT;
+	case EPROTO: return FAILURE_TLS;
+	case EBADMSG: return FAILURE_PROTOCOL;
+	case EADDRNOTAVAIL: return FAILURE_PORTS;
+	case EMFILE:
+	case ENFILE: return FAILURE_DESCRIPTORS;
+	default: return FAILURE_CONNECT;
+	}
 }
 
 uint64_t measures_failed(const struct measures *m) {

@@ -5,12 +5,13 @@
 #include <stddef.h>
 
 #include "bench/httpbench/load/histogram.h"
-#include "bench/httpbench/load/tls.h"
+#include "bench/httpbench/transport/quic.h"
+#include "bench/httpbench/transport/tls.h"
 
 /* Durations, from one event to another. */
 enum duration {
 	DURATION_CONNECT,    /* from connect(2) until the connection is established */
-	DURATION_HANDSHAKE,  /* of TLS, from then on */
+	DURATION_HANDSHAKE,  /* of TLS, from then on; of QUIC, which has no other */
 	DURATION_UPGRADE,    /* to a WebSocket, from then on */
 	DURATION_FIRST_BYTE, /* from handing the request to the kernel until the first byte of the response is read */
 	DURATION_WHOLE,      /* from when the request is due until the last byte of the response is read */
@@ -63,6 +64,7 @@ struct measures {
 	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why the first one failed; or empty */
 	char source_failed[MEASURES_TEXT];        /* the first source address that is not a local one, or empty */
 	char websocket_failed[MEASURES_TEXT];     /* why the first upgrade or WebSocket failed, or empty */
+	char quic_failed[QUIC_TEXT];              /* why the first connection of HTTP/3 with requests ended, or empty */
 };
 
 /* The names in reports and logs. */
@@ -72,6 +74,10 @@ extern const char *const count_name[COUNTS];
 
 void measures_add(struct measures *sum, const struct measures *m);
 void measures_reset(struct measures *m);
+
+/* Returns the reason for which a connection has failed with errno. */
+enum failure measures_reason(int error);
+
 uint64_t measures_failed(const struct measures *m);
 
 /* Returns whether WebSockets were requested and none was opened; websocket_failed has the reason. */

@@ -2,7 +2,7 @@
 #ifndef BENCH_PLAN_H
 #define BENCH_PLAN_H
 
-#include "bench/httpbench/load/tls.h"
+#include "bench/httpbench/transport/tls.h"
 #include <stdbool.h>
 
 #include "bench/response.h"
@@ -31,9 +31,10 @@ struct plan {
 	struct response_expected expected;
 	struct target_bytes content; /* of every request; length 0: none */
 	struct tls_options tls;
-	bool http2;                  /* depth then counts streams */
-	bool websocket;              /* a request is a message: content is its frame, expected the message */
-	unsigned window, window_all; /* HTTP/2: bytes that the server may send on a stream, and on a connection */
+	bool http2, http3; /* depth then counts streams */
+	bool websocket;    /* a request is a message: content is its frame, expected the message */
+	unsigned window,
+		window_all; /* HTTP/2 and HTTP/3: bytes that the server may send on a stream, and on a connection */
 };
 
 /* Returns whether the plan is open loop: requests are due at a given rate. In closed loop a request is due when the one

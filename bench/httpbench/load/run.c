@@ -45,7 +45,7 @@ static double stop_clients(struct client **client, unsigned clients, double star
 
 /* Returns whether nothing has worked, and the reason is known. */
 static bool is_hopeless(const struct measures *m) {
-	if (m->count[COUNT_CONNECTED] == 0) return m->connect_error != 0;
+	if (!m->count[COUNT_CONNECTED] && m->connect_error) return true;
 	if (measures_no_upgrade(m)) return true;
 	return !m->count[COUNT_ANSWERED] && !*m->tls && *m->tls_failed;
 }

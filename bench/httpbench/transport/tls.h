@@ -1,4 +1,5 @@
-/* tls.h - TLS for a client's connections, by OpenSSL, over descriptors of a loop. Each thread has a struct tls. */
+/* tls.h - TLS for a client's connections, by OpenSSL, over descriptors of a loop, or for QUIC. Each thread has a
+ * struct tls. */
 #ifndef BENCH_TLS_H
 #define BENCH_TLS_H
 
@@ -8,12 +9,18 @@
 
 #include "io/io.h"
 
-enum { TLS_TEXT = 128 };
+enum {
+	TLS_TEXT = 128,
+	TLS_NO_DESCRIPTOR = -1 /* QUIC carries it */
+};
+
+/* What is offered by ALPN; unless the server agrees to one of the last two, the handshake fails. */
+enum tls_protocol { TLS_HTTP1, TLS_HTTP2, TLS_HTTP3 };
 
 struct tls_options {
 	bool insecure; /* accept any certificate */
 	bool resume;   /* offer the session of an earlier connection */
-	bool http2; /* offer h2 by ALPN, and fail the handshake unless the server agrees; otherwise http/1.1 is offered */
+	enum tls_protocol protocol;
 };
 
 struct tls;
@@ -26,7 +33,7 @@ typedef struct ssl_st tls_stream;
 struct tls *tls_new(const struct tls_options *options, const char *host);
 void tls_free(struct tls *tls);
 
-/* Starts TLS on an established connection. Returns NULL without memory. */
+/* Starts TLS on an established connection, or for QUIC, which sets what else it needs. Returns NULL without memory. */
 tls_stream *tls_open(struct tls *tls, int fd);
 
 /* Continues the handshake. Returns 0 when it is complete, or -1. EAGAIN: fd is watched, and it must be called again
@@ -41,6 +48,9 @@ ssize_t tls_trywritev(io_loop *loop, tls_stream *stream, const struct iovec *par
 /* Frees the stream, but does not close its descriptor; if the connection is sound, sends close_notify first. NULL is
  * allowed. */
 void tls_close(tls_stream *stream, bool sound);
+
+/* Returns whether the server has agreed to a protocol, if this is required. */
+bool tls_agreed(const tls_stream *stream);
 
 bool tls_resumed(const tls_stream *stream);
 

@@ -1,5 +1,5 @@
 /* tls.c - see tls.h. */
-#include "bench/httpbench/load/tls.h"
+#include "bench/httpbench/transport/tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,10 +12,16 @@
 
 #include "bench/platform.h"
 
+/* As it is offered, with its length before it; and as it is called. */
+static const struct {
+	const char *offered, *name;
+} protocols[] = {
+	[TLS_HTTP1] = {"\x08http/1.1", "HTTP/1.1"}, [TLS_HTTP2] = {"\x02h2", "HTTP/2"}, [TLS_HTTP3] = {"\x02h3", "HTTP/3"}};
+
 struct tls {
 	SSL_CTX *context;
 	const char *host;
-	bool http2;
+	enum tls_protocol protocol;
 	bool by_name;         /* the host is a name, not an address */
 	SSL_SESSION *session; /* offered to the server next; NULL: none */
 };
@@ -34,7 +40,7 @@ static bool is_address(const char *host) {
 }
 
 static bool set_up(struct tls *tls, const struct tls_options *options) {
-	static const unsigned char http1[] = "\x08http/1.1", http2[] = "\x02h2";
+	const char *offered = protocols[options->protocol].offered;
 	SSL_CTX *context = tls->context;
 	SSL_CTX_set_app_data(context, tls);
 	/* the rest of a write may come from another address, in other parts */
@@ -49,15 +55,15 @@ static bool set_up(struct tls *tls, const struct tls_options *options) {
 	}
 	SSL_CTX_set_verify(context, options->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	return (options->insecure || SSL_CTX_set_default_verify_paths(context) == 1) &&
-		   SSL_CTX_set_alpn_protos(context, options->http2 ? http2 : http1,
-								   (options->http2 ? sizeof http2 : sizeof http1) - 1) == 0;
+		   (options->protocol != TLS_HTTP3 || SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1) &&
+		   SSL_CTX_set_alpn_protos(context, (const unsigned char *)offered, (unsigned)strlen(offered)) == 0;
 }
 
 struct tls *tls_new(const struct tls_options *options, const char *host) {
 	struct tls *tls = calloc(1, sizeof *tls);
 	if (!tls) return NULL;
 	tls->host = host;
-	tls->http2 = options->http2;
+	tls->protocol = options->protocol;
 	tls->by_name = !is_address(host);
 	tls->context = SSL_CTX_new(TLS_client_method());
 	if (tls->context && set_up(tls, options)) return tls;
@@ -79,7 +85,8 @@ tls_stream *tls_open(struct tls *tls, int fd) {
 	bool named = tls->by_name
 					 ? SSL_set_tlsext_host_name(stream, tls->host) == 1 && SSL_set1_host(stream, tls->host) == 1
 					 : X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(stream), tls->host) == 1;
-	if (named && SSL_set_fd(stream, fd) == 1 && (!tls->session || SSL_set_session(stream, tls->session) == 1))
+	if (named && (fd == TLS_NO_DESCRIPTOR || SSL_set_fd(stream, fd) == 1) &&
+		(!tls->session || SSL_set_session(stream, tls->session) == 1))
 		return stream;
 	SSL_free(stream);
 	return NULL;
@@ -108,20 +115,22 @@ static void begin(void) {
 	errno = 0;
 }
 
-/* Returns whether the server has agreed to HTTP/2, if this is required. */
-static bool has_agreed(const SSL *stream) {
+static const struct tls *tls_of(const SSL *stream) { return SSL_CTX_get_app_data(SSL_get_SSL_CTX(stream)); }
+
+bool tls_agreed(const tls_stream *stream) {
+	const enum tls_protocol required = tls_of(stream)->protocol;
+	const char *offered = protocols[required].offered + 1;
 	const unsigned char *protocol;
 	unsigned length;
-	const struct tls *tls = SSL_CTX_get_app_data(SSL_get_SSL_CTX(stream));
 	SSL_get0_alpn_selected(stream, &protocol, &length);
-	return !tls->http2 || (length == 2 && memcmp(protocol, "h2", 2) == 0);
+	return required == TLS_HTTP1 || (length == strlen(offered) && memcmp(protocol, offered, length) == 0);
 }
 
 int tls_handshake(io_loop *loop, tls_stream *stream) {
 	int fd = SSL_get_fd(stream);
 	begin();
 	int result = SSL_do_handshake(stream);
-	if (result == 1 && has_agreed(stream)) return 0;
+	if (result == 1 && tls_agreed(stream)) return 0;
 	if (result == 1) {
 		errno = EPROTO;
 		return -1;
@@ -187,7 +196,8 @@ void tls_explain(const tls_stream *stream, char *text) {
 		ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING ? NULL : ERR_reason_error_string(error);
 	if (verified != X509_V_OK && SSL_get_verify_mode(stream) != SSL_VERIFY_NONE)
 		snprintf(text, TLS_TEXT, "the certificate: %s", X509_verify_cert_error_string(verified));
-	else if (SSL_is_init_finished(stream) && !has_agreed(stream))
-		snprintf(text, TLS_TEXT, "the server does not speak HTTP/2 (it has not agreed to h2 by ALPN)");
+	else if (SSL_is_init_finished(stream) && !tls_agreed(stream))
+		snprintf(text, TLS_TEXT, "the server does not speak %s (it has not agreed to %s by ALPN)",
+				 protocols[tls_of(stream)->protocol].name, protocols[tls_of(stream)->protocol].offered + 1);
 	else snprintf(text, TLS_TEXT, "%s", reason ? reason : "the connection ended in the handshake");
 }
