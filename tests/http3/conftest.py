@@ -2,7 +2,7 @@
 
 import pytest
 
-from debian import TOP, client_in, made
+from debian import TOP, imported, made
 from gatling import Root
 from prepared import FILES
 
@@ -14,7 +14,14 @@ def http3(request):
 
 @pytest.fixture(scope="session")
 def client(venv):
-    return client_in(venv)
+    """Returns the module with the client."""
+    return imported(venv, "client")
+
+
+@pytest.fixture(scope="session")
+def origin(venv):
+    """Returns the class of an origin server."""
+    return imported(venv, "http3_origin").Origin
 
 
 @pytest.fixture(scope="session")

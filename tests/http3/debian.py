@@ -100,12 +100,12 @@ def made(build):
 
 
 @functools.cache
-def client_in(venv):
-    """Returns the module with the client, which takes a package of PyPI that is in venv."""
+def imported(venv, name):
+    """Returns a module of these tests that takes packages of PyPI, which are in venv."""
     found = [str(path) for path in venv.glob("lib/python3*/site-packages")]
     sys.path[:0] = found
     try:
-        return importlib.import_module("client")
+        return importlib.import_module(name)
     finally:
         for path in found:
             sys.path.remove(path)

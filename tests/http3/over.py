@@ -2,7 +2,7 @@
 
 from http.client import responses
 
-from debian import client_in, made
+from debian import imported, made
 from frames import MESSAGE_ERROR, section
 from gatling import OverTls, Response
 
@@ -11,8 +11,8 @@ class OverHttp3(OverTls):
     tcp, http3, client = False, None, None
 
     def make(self, venv):
-        """Builds it. venv: see client_in()."""
-        self.http3, self.client = made(self), client_in(venv)
+        """Builds it. venv: see imported()."""
+        self.http3, self.client = made(self), imported(venv, "client")
 
     def started(self, launcher, as_root, cwd):
         return [*self.http3.launcher(as_root), *(("env", "-C", cwd) if cwd else ()), *launcher], True
