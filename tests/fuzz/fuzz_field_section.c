@@ -103,7 +103,8 @@ static void check_lines(struct slice rest) {
 
 static void check_request(const struct request *q) {
 	require(q->host.length && host_valid(q->host));
-	require(q->path.length ? q->path.at[0] == '/' || slice_equal(q->path, SLICE("*")) : q->method != METHOD_GET);
+	require(q->path.at && (q->path.at[0] == '/' || slice_equal(q->path, SLICE("*")) ||
+						   slice_equal(q->method_name, SLICE("CONNECT")))); /* which has an authority there */
 	require(!memchr(q->line.at, '\r', q->line.length) && !memchr(q->line.at, '\n', q->line.length));
 }
 
