@@ -85,7 +85,7 @@ def test_keys_that_only_root_may_read_are_used_and_read_again(build, root, outsi
         (outside / "key.pem").write_bytes(key.read_bytes())
 
         def shown():
-            pem = os.popen(f"openssl s_client -connect 127.0.0.1:{server.tls_port} </dev/null 2>/dev/null | openssl x509 -noout -ext subjectAltName").read()
+            pem = os.popen(f"openssl s_client -servername changed -connect 127.0.0.1:{server.tls_port} </dev/null 2>/dev/null | openssl x509 -noout -ext subjectAltName").read()
             return "DNS:changed" in pem
 
         assert eventually(shown)
