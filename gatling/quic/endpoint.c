@@ -239,8 +239,8 @@ static void write_all(struct quic *e) {
 		else if (c->ended) quic_free_connection(c);
 		else if (c->open) quic_handshake_end(c);
 	}
-	c = e->first_unsent;
-	if (c && !c->socket->held.bytes) (void)io_alarm_set(w->loop, &e->alarm, io_now_ns(w->loop));
+	for (c = e->first_unsent; c && c->socket->held.bytes;) c = c->next_unsent; /* it goes on when the socket does */
+	if (c) (void)io_alarm_set(w->loop, &e->alarm, io_now_ns(w->loop));
 }
 
 void quic_turn(struct quic *e) {
