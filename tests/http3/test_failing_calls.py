@@ -1,7 +1,7 @@
 """What tests/faults does for HTTP/1.1 and HTTP/2: calls of a server with HTTP/3 fail in turn. Each fault meets the requests of a place on a
 new connection; afterwards another place has to be served on a new one, and so has a client who was there before.
 
-For all faults, which takes hours: FAULT_SECONDS=100000 python3 -m pytest tests/http3/test_faults.py"""
+For all faults, which takes hours: FAULT_SECONDS=100000 python3 -m pytest tests/http3/test_failing_calls.py"""
 
 import functools
 import os
