@@ -100,9 +100,9 @@ static bool forward(const struct quic_datagram *d, int fd, bool returned) {
 }
 
 /* Sends a datagram to another worker of this process. Returns false if it is this one. */
-static bool forward_to_worker(const struct quic *e, const struct quic_datagram *d, unsigned worker) {
+static bool forward_to_worker(const struct quic *e, const struct quic_datagram *d, unsigned worker, bool returned) {
 	if (worker == e->worker) return false;
-	(void)forward(d, datagram_channel_of(e->shared, worker)->outer, d->returned);
+	(void)forward(d, datagram_channel_of(e->shared, worker)->outer, returned);
 	return true;
 }
 
@@ -119,7 +119,7 @@ static bool forward_back(const struct quic *e, const struct quic_datagram *d, co
 	for (unsigned i = 0; i < e->shared->before; i++) {
 		const struct datagram_channel *c = &e->shared->channel[i];
 		if (c->generation != generation || quic_id_worker(id->dcid, id->dcidlen, c->workers) != c->worker) continue;
-		if (forward_to_worker(e, d, c->worker % e->workers)) return true;
+		if (forward_to_worker(e, d, c->worker % e->workers, false)) return true;
 		return !is_gone(e, c) && forward(d, c->outer, false);
 	}
 	return false;
@@ -130,7 +130,7 @@ static bool pass_on_known(const struct quic *e, const struct quic_datagram *d, c
 						  uint8_t generation) {
 	const int8_t age = (int8_t)(e->shared->generation - generation);
 	if (age > 0) return forward_back(e, d, id, generation);
-	if (age == 0) return forward_to_worker(e, d, quic_id_worker(id->dcid, id->dcidlen, e->workers));
+	if (age == 0) return forward_to_worker(e, d, quic_id_worker(id->dcid, id->dcidlen, e->workers), false);
 	return forward(d, e->cookie[e->sockets].fd, false);
 }
 
@@ -143,7 +143,7 @@ static bool pass_on_initial(const struct quic *e, const struct quic_datagram *d,
 	}
 	return (!d->returned && io_now_ns(e->context->loop) < until_ns &&
 			forward_back(e, d, id, (uint8_t)(e->shared->generation - 1))) ||
-		   forward_to_worker(e, d, quic_id_worker(id->dcid, id->dcidlen, e->workers));
+		   forward_to_worker(e, d, quic_id_worker(id->dcid, id->dcidlen, e->workers), true);
 }
 
 bool quic_pass_on(struct quic *e, const struct quic_datagram *d, const ngtcp2_version_cid *id, bool initial) {

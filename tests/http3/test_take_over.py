@@ -99,6 +99,19 @@ def test_a_worker_that_has_ended_keeps_nobody_waiting(client, start):
         assert old.process.poll() is None
 
 
+@pytest.mark.parametrize("before, after", [(4, 3), (3, 4)])
+def test_a_process_that_has_ended_keeps_nobody_waiting(client, start, before, after):
+    """With other numbers of workers, the one that has its channel is not the one that has the connection."""
+    old = start(before)
+    new = start(after)
+    old.wait()
+    for _ in range(16):
+        begun = time.monotonic()
+        with client.Client(new) as c:
+            assert c.get("/small.bin").body == SMALL
+        assert time.monotonic() - begun < WAITS_S
+
+
 def test_a_third_process_serves_beside_both_before(client, start):
     with contextlib.ExitStack() as stack:
         started = []
