@@ -21,8 +21,7 @@ struct conn_relay {
 	bool stalled : 1;         /* the socket was full after the last write */
 };
 
-/* See exchange_keep(). */
-static struct conn_relay *relay_of(const struct conn *c) { return (struct conn_relay *)(c->exchange + 1); }
+static struct conn_relay *relay_of(const struct conn *c) { return exchange_more(c->exchange); }
 
 bool conn_keep_exchange(struct conn *c, const struct exchange *x, const struct response *r) {
 	c->exchange = exchange_keep(x, r, sizeof(struct conn_relay));

@@ -52,7 +52,7 @@ static int next_line(struct slice *rest, enum lines of, struct line *line) {
 
 static bool is_one_of(struct slice name, const struct slice *names, size_t count) {
 	for (size_t i = 0; i < count; i++)
-		if (names[i].length == name.length && strncasecmp(names[i].at, name.at, name.length) == 0) return true;
+		if (slice_equal_nocase(name, names[i])) return true;
 	return false;
 }
 
