@@ -106,13 +106,15 @@ static bool has_sockets(struct take_over *t) {
 	return has;
 }
 
-/* Sends the sockets for datagrams, and all channels. */
-static bool send_datagrams(const struct datagram_sockets *d, int fd) {
+/* Sends the sockets for datagrams, and all channels. Returns false if that has failed or takes too long. */
+static bool send_datagrams(const struct datagram_sockets *d, int fd, int64_t until_ms) {
 	bool sent = true;
-	for (unsigned i = 0; sent && i < d->udp.count; i++) sent = send_socket(fd, d->udp.at[i].fd, KIND_DATAGRAMS);
+	for (unsigned i = 0; sent && i < d->udp.count; i++)
+		sent = send_socket(fd, d->udp.at[i].fd, KIND_DATAGRAMS) && clock_ms() < until_ms;
 	for (unsigned i = 0; sent && i < d->channels; i++) {
 		const struct datagram_note note = datagram_sockets_note(d, &d->channel[i]);
-		sent = send_socket(fd, d->channel[i].outer, KIND_CHANNEL) && take_over_send(fd, &note, sizeof note);
+		sent = send_socket(fd, d->channel[i].outer, KIND_CHANNEL) && take_over_send(fd, &note, sizeof note) &&
+			   clock_ms() < until_ms;
 	}
 	return sent;
 }
@@ -133,7 +135,7 @@ static bool send_sockets(struct take_over *t, const struct channel *c) {
 		sent = send_socket(c->fd, t->sockets->at[i].fd, t->sockets->at[i].secure ? KIND_SECURE : KIND_PLAIN) &&
 			   clock_ms() < until_ms;
 	if (sent && t->sockets->status) sent = send_socket(c->fd, t->sockets->status, KIND_STATUS);
-	sent = sent && send_datagrams(d, c->fd);
+	sent = sent && send_datagrams(d, c->fd, until_ms);
 	pthread_mutex_unlock(&t->mutex);
 	return sent;
 }
