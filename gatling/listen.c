@@ -356,7 +356,6 @@ int listen_status(const struct options *o, struct sockets *sockets) {
 }
 
 static bool is_secure(const struct listening_socket *s) { return s->secure; }
-static bool is_unused(const struct listening_socket *s) { return !s->group; }
 
 /* Opens the addresses of the options, and continues without HTTPS if that is optional. Returns 0, or -1 after printing
  * an error. */
@@ -381,7 +380,7 @@ int listen_open(const struct options *o, bool https, struct sockets *sockets, st
 	look_at_system(o, workers);
 	if ((!sockets->activated || o->addresses) && open_wanted(o, https, sockets, workers) == -1) return -1;
 	if (sockets->activated && open_activated(o, https, sockets, workers) == -1) return -1;
-	sockets_close(sockets, is_unused);
+	sockets_close_unused(sockets);
 	return 0;
 }
 

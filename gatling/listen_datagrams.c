@@ -6,8 +6,6 @@
 #include "gatling/listen.h"
 #include "gatling/quic/quic.h"
 
-static bool is_unused(const struct listening_socket *s) { return !s->group; }
-
 /* Finds the open sockets of an address, or opens one for each worker, as far as that is possible: the workers share
  * those that are there. */
 static void open_address(const struct options *o, struct sockets *udp, struct socket_address address) {
@@ -25,28 +23,27 @@ static void open_address(const struct options *o, struct sockets *udp, struct so
 	}
 }
 
+/* Returns the first socket of a group, or NULL if all of them are closed. */
+static const struct listening_socket *first_of(const struct sockets *sockets, unsigned group) {
+	for (unsigned i = 0; i < sockets->count; i++)
+		if (sockets->at[i].group == group) return &sockets->at[i];
+	return NULL;
+}
+
 int listen_datagrams(const struct options *o, const struct sockets *sockets, struct datagram_sockets *datagrams) {
-	for (unsigned i = 0; i < sockets->count; i++) {
-		const struct listening_socket *s = &sockets->at[i];
-		bool again = s->address.to.any.sa_family == AF_UNIX;
-		for (unsigned k = 0; k < i; k++) again |= sockets->at[k].group == s->group;
-		if (s->secure && !again) open_address(o, &datagrams->udp, s->address);
+	for (unsigned group = 1; group <= sockets->groups; group++) {
+		const struct listening_socket *s = first_of(sockets, group);
+		if (s && s->secure && s->address.to.any.sa_family != AF_UNIX) open_address(o, &datagrams->udp, s->address);
 	}
-	sockets_close(&datagrams->udp, is_unused);
+	sockets_close_unused(&datagrams->udp);
 	if (!datagrams->udp.count || datagram_sockets_open(datagrams, (unsigned)o->workers) == 0) return 0;
 	return notice_cannot("open", "the channels between workers", strerror(errno));
 }
 
 void listen_route(const struct options *o, const struct datagram_sockets *datagrams) {
-	const struct sockets *udp = &datagrams->udp;
-	for (unsigned group = 1; group <= udp->groups; group++) {
-		unsigned count = 0;
-		int fd = -1;
-		for (unsigned i = 0; i < udp->count; i++) {
-			if (udp->at[i].group != group) continue;
-			fd = udp->at[i].fd;
-			count++;
-		}
-		if (fd != -1) (void)quic_route(fd, count < (unsigned)o->workers ? count : (unsigned)o->workers);
+	const unsigned workers = (unsigned)o->workers;
+	for (unsigned i = 0; i < datagrams->udp.count; i++) {
+		const struct listening_socket *s = &datagrams->udp.at[i];
+		if (!s->place) (void)quic_route(s->fd, s->places < workers ? s->places : workers);
 	}
 }

@@ -39,13 +39,6 @@ static int option(int fd, int level, int name) {
 
 bool socket_listens(int fd) { return option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1; }
 
-bool socket_takes_datagrams(int fd) {
-	struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
-	socklen_t length = sizeof a;
-	return option(fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM && getsockname(fd, (struct sockaddr *)&a, &length) == 0 &&
-		   (a.ss_family == AF_INET || a.ss_family == AF_INET6);
-}
-
 /* Fills in the address of a socket of that type. Returns 0, or -1 with errno. */
 static int look_at(int fd, int wanted, struct socket_address *a) {
 	*a = (struct socket_address){.length = sizeof a->to};
@@ -57,6 +50,11 @@ static int look_at(int fd, int wanted, struct socket_address *a) {
 	}
 	a->dual_stack = family == AF_INET6 && option(fd, IPPROTO_IPV6, IPV6_V6ONLY) == 0;
 	return 0;
+}
+
+bool socket_takes_datagrams(int fd) {
+	struct socket_address a;
+	return look_at(fd, SOCK_DGRAM, &a) == 0;
 }
 
 /* Writes the address in the form of -i. Returns false if it stands for all interfaces. */
@@ -149,3 +147,7 @@ void sockets_close(struct sockets *s, bool (*which)(const struct listening_socke
 	free(s->at);
 	s->at = NULL;
 }
+
+static bool is_unused(const struct listening_socket *s) { return !s->group; }
+
+void sockets_close_unused(struct sockets *s) { sockets_close(s, is_unused); }

@@ -76,4 +76,7 @@ bool sockets_any_secure(const struct sockets *sockets);
 /* Closes the sockets for which which() returns true; if it is NULL, all of them and the status page's. */
 void sockets_close(struct sockets *sockets, bool (*which)(const struct listening_socket *socket));
 
+/* Closes those that are in no group. */
+void sockets_close_unused(struct sockets *sockets);
+
 #endif
