@@ -32,8 +32,8 @@ static unsigned part_of(const struct worker *w, int all) {
 /* Divides the descriptors that the limit allows: sets *cached and *open for files, upstreams_max and connections_max.
  * Only large files that are being sent, at most 1/FILES_SHARE of the limit, are not reserved: if they leave no free
  * descriptor, the worker closes a connection, or leaves new ones in the kernel's queue. Returns 0, or -1 with EMFILE if
- * there are too few descriptors. */
-static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
+ * there are too few descriptors. datagrams: those of QUIC. */
+static int count_limits(struct worker *w, unsigned datagrams, unsigned *cached, unsigned *open) {
 	struct rlimit limit;
 	const struct options *o = w->options;
 	unsigned most = 1U << 20;
@@ -43,7 +43,7 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	if (o->site.cache_files) *cached = part_of(w, o->site.cache_files);
 	*open = *cached + most / FILES_SHARE;
 	w->upstreams_max = o->site.upstreams.count ? most / UPSTREAMS_SHARE : 0;
-	unsigned taken = *cached + w->acceptor.listeners + DESCRIPTORS_RESERVED + w->upstreams_max;
+	unsigned taken = *cached + w->acceptor.listeners + datagrams + DESCRIPTORS_RESERVED + w->upstreams_max;
 	if (most <= taken) {
 		errno = EMFILE;
 		return -1;
@@ -76,11 +76,12 @@ static int start(struct worker *w) {
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
 	if (broker_channel(w->connector) != -1) keep[kept++] = broker_channel(w->connector);
-	kept += datagram_sockets_used(w->datagrams, w->number, (unsigned)w->options->workers, &keep[kept]);
+	const unsigned datagrams =
+		datagram_sockets_used(w->datagrams, w->number, (unsigned)w->options->workers, &keep[kept]);
 
-	w->private_descriptors = io_private_descriptors(keep, kept);
+	w->private_descriptors = io_private_descriptors(keep, kept + datagrams);
 	free(keep);
-	if (count_limits(w, &cached, &open) == -1) return -1;
+	if (count_limits(w, datagrams, &cached, &open) == -1) return -1;
 
 	counters = &w->counters;
 	w->context.loop = io_loop_new();
