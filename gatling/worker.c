@@ -255,6 +255,7 @@ static void update_dates(struct worker *w) {
 			(struct slice){.at = block, .length = hpack_fields(w->context.common_fields[i], block)};
 		used += w->context.http2.common_block[i].length;
 	}
+	if (w->quic) quic_use_fields(w->quic, w->context.common_fields[1]);
 	batch_pool_set_time(&w->context.batches, now);
 	counters_second();
 	if (w->shown) publish(w);

@@ -157,6 +157,10 @@ void quic_use_certificates(struct quic *e, const struct certificates *certificat
 		.certificates = certificates, .strict_sni = strict_sni, .quic = true, .local = quic_local_address};
 }
 
+void quic_use_fields(struct quic *e, struct slice lines) {
+	e->http3.common_block = (struct slice){.at = e->common, .length = qpack_fields(lines, e->common)};
+}
+
 /* --- datagrams --- */
 
 void quic_take_datagram(struct quic *e, const struct quic_datagram *d) {
@@ -213,17 +217,6 @@ void quic_writable(struct quic_cookie *cookie) {
 	quic_wants_write(c);
 }
 
-/* Encodes the fields that all responses have, once a second. */
-static void update_common_block(struct quic *e) {
-	const time_t second = e->context->batches.second;
-	const size_t length = e->context->common_fields[1].length; /* changes when HTTP/3 is announced */
-	if (second == e->common_second && length == e->common_length) return;
-	e->common_second = second;
-	e->common_length = length;
-	e->http3.common_block =
-		(struct slice){.at = e->common, .length = qpack_fields(e->context->common_fields[1], e->common)};
-}
-
 /* Has each connection send, as long as all together have not sent more than their share of the turn; the others come
  * first in the next one. Frees those that have ended. */
 static void write_all(struct quic *e) {
@@ -246,7 +239,6 @@ static void write_all(struct quic *e) {
 void quic_turn(struct quic *e) {
 	struct io_alarm *alarm;
 	struct quic_connection *c;
-	update_common_block(e);
 	quic_probe(e);
 	while ((alarm = io_alarm_due(e->context->loop))) {
 		if (alarm == &e->alarm) continue;

@@ -94,9 +94,7 @@ struct quic {
 	int64_t second;     /* in which strays were counted */
 	unsigned strays;
 	ngtcp2_callbacks callbacks;
-	time_t common_second; /* of http3.common_block, which is in common */
-	size_t common_length; /* bytes of those lines */
-	char common[RESPONSE_COMMON_BLOCK];
+	char common[RESPONSE_COMMON_BLOCK]; /* http3.common_block */
 	char packets[IO_DATAGRAM_BYTES];
 };
 

@@ -5,9 +5,9 @@
 
 #include "gatling/conn/conn_context.h"
 #include "gatling/http3/http3.h"
+#include "gatling/keeper/datagram_sockets.h"
 #include "io/alarm.h"
 #include "io/datagram.h"
-#include "gatling/keeper/datagram_sockets.h"
 
 struct quic;
 
@@ -53,6 +53,9 @@ void quic_hand_over(struct quic *quic);
 
 /* Uses these certificates for new connections. They must stay valid until the next call. */
 void quic_use_certificates(struct quic *quic, const struct certificates *certificates, bool strict_sni);
+
+/* Uses these field lines in all responses from now on. */
+void quic_use_fields(struct quic *quic, struct slice lines);
 
 /* Called when a descriptor is ready. */
 void quic_readable(struct quic_cookie *cookie);

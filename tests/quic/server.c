@@ -115,7 +115,6 @@ void server_set_up(void) {
 	context.exchanges =
 		(struct exchange_context){.site = &context.site, .batches = &context.batches, .trust = &options.trust};
 	context.http2.memory_max = BUDGET_CONNECTION;
-	context.common_fields[1] = SLICE("Server: gatling\r\n");
 	require(context.loop && workspace_open() == 0);
 	require(site_context_open(&context.site, context.loop, root, &site_options, 1, CACHED, OPEN) == 0);
 	batch_pool_set_time(&context.batches, time(NULL));
@@ -141,6 +140,7 @@ void server_open(void) {
 	require(quic);
 	quic->bbr = false; /* whatever this machine prefers */
 	quic_use_certificates(quic, certificates, false);
+	quic_use_fields(quic, SLICE("Server: gatling\r\n"));
 }
 
 /* Takes a descriptor out of the loop, but leaves it open. */
