@@ -17,7 +17,7 @@ struct forwarded {
 	bool returned;
 };
 
-static bool watch(struct quic_cookie *c, int fd, struct quic *e, const struct datagram_channel *channel) {
+static bool adopt(struct quic_cookie *c, int fd, struct quic *e, const struct datagram_channel *channel) {
 	*c = (struct quic_cookie){.kind = COOKIE_QUIC, .is = QUIC_CHANNEL, .fd = fd, .quic = e, .channel = channel};
 	return io_fd(e->context->loop, fd, c) == 0;
 }
@@ -27,10 +27,10 @@ int quic_channels_open(struct quic *e, struct quic_cookie *cookie) {
 	const struct datagram_channel *own = datagram_channel_of(s, e->worker);
 	int count = 0;
 	e->message = malloc(sizeof(struct forwarded) + IO_DATAGRAM_ROOM);
-	if (!e->message || !watch(&cookie[count++], own->inner, e, own)) return -1;
+	if (!e->message || !adopt(&cookie[count++], own->inner, e, own)) return -1;
 	for (unsigned i = 0; i < s->before; i++) {
 		const struct datagram_channel *c = &s->channel[i];
-		if (c->worker % e->workers == e->worker && !watch(&cookie[count++], c->outer, e, c)) return -1;
+		if (c->worker % e->workers == e->worker && !adopt(&cookie[count++], c->outer, e, c)) return -1;
 	}
 	return count;
 }
@@ -57,8 +57,7 @@ static void take_message(struct quic *e, size_t length) {
 	struct forwarded f;
 	ngtcp2_path_storage path;
 	memcpy(&f, e->message, sizeof f);
-	ngtcp2_path_storage_init(&path, &f.local.any, io_address_length(&f.local), &f.peer.any, io_address_length(&f.peer),
-							 NULL);
+	quic_set_path(&path, &f.local, &f.peer);
 	const struct quic_datagram d = {.socket = socket_of(e, f.port),
 									.path = path.path,
 									.bytes = (const uint8_t *)e->message + sizeof f,

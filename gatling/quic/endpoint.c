@@ -170,7 +170,7 @@ void quic_take_datagram(struct quic *e, const struct quic_datagram *d) {
 	if (result != 0) return;
 	const int initial_type = id.version == NGTCP2_PROTO_VER_V2 ? INITIAL_V2 : INITIAL_V1;
 	const bool is_long = d->bytes[0] & LONG_HEADER, initial = is_long && (d->bytes[0] & LONG_TYPE) == initial_type;
-	if (!id.version && is_long && quic_probe_answered(e, &id)) return;
+	if (is_long && quic_probe_answered(e, &id)) return;
 	struct quic_connection *c = quic_table_find(&e->table, id.dcid, id.dcidlen);
 	if (!c && quic_pass_on(e, d, &id, initial)) return;
 	if (!c && initial) c = quic_begin(e, d);
@@ -180,9 +180,8 @@ void quic_take_datagram(struct quic *e, const struct quic_datagram *d) {
 
 static void take_datagrams(struct quic_cookie *socket, const struct io_datagrams *got) {
 	ngtcp2_path_storage path;
-	ngtcp2_path_storage_init(&path, &got->local.any, io_address_length(&got->local), &got->peer.any,
-							 io_address_length(&got->peer), NULL);
 	if (got->local.any.sa_family == AF_UNSPEC) return; /* every system here tells where a datagram was sent to */
+	quic_set_path(&path, &got->local, &got->peer);
 	for (size_t at = 0; at < got->length; at += got->segment) {
 		const size_t left = got->length - at;
 		const struct quic_datagram d = {.socket = socket,

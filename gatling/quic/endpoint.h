@@ -133,6 +133,12 @@ static inline struct quic_connection *quic_connection_of(struct io_alarm *alarm)
 
 static inline uint64_t quic_now(const struct quic *e) { return (uint64_t)io_now_ns(e->context->loop); }
 
+/* Fills in the path between two addresses, which it copies. */
+static inline void quic_set_path(ngtcp2_path_storage *path, const union io_address *local,
+								 const union io_address *peer) {
+	ngtcp2_path_storage_init(path, &local->any, io_address_length(local), &peer->any, io_address_length(peer), NULL);
+}
+
 /* --- connection_id.c --- */
 
 bool quic_table_open(struct quic_table *table);

@@ -1,11 +1,10 @@
 /* probe.c - see endpoint.h: the server asks its own port, with a version that there is not (RFC 9000, section 6), so
  * that it announces HTTP/3 only where its datagrams come through. */
 #include <arpa/inet.h>
-#include <openssl/rand.h>
 
 #include "gatling/quic/endpoint.h"
 
-enum { VERSION = 0x1a2a3a4a, LONG_HEADER = 0xc0 };
+enum { VERSION = 0x1a2a3a4a, FIRST = 0xc0 /* of a long header (RFC 9000, section 17.2) */ };
 
 /* Returns where others on this machine reach the socket. */
 static union io_address own_address(int fd) {
@@ -20,7 +19,7 @@ static union io_address own_address(int fd) {
 
 static void probe(struct quic *e, const struct quic_cookie *s) {
 	union io_address a = own_address(s->fd);
-	uint8_t packet[QUIC_INITIAL_MIN] = {LONG_HEADER}, *at = packet + 1;
+	uint8_t packet[QUIC_INITIAL_MIN] = {FIRST}, *at = packet + 1;
 	ngtcp2_path_storage path;
 	ngtcp2_cid destination;
 	if (!quic_id_make(e, &destination) || (!e->probe.datalen && !quic_id_make(e, &e->probe))) return;
@@ -33,13 +32,14 @@ static void probe(struct quic *e, const struct quic_cookie *s) {
 		memcpy(at, cid->data, cid->datalen);
 		at += cid->datalen;
 	}
-	ngtcp2_path_storage_init(&path, &a.any, io_address_length(&a), &a.any, io_address_length(&a), NULL);
+	quic_set_path(&path, &a, &a);
 	quic_send(s, &path.path, packet, sizeof packet);
 }
 
 void quic_probe(struct quic *e) {
+	if (e->reachable || !e->begun_ns || !e->sockets) return;
 	const int64_t now_ms = io_now(e->context->loop);
-	if (e->reachable || !e->begun_ns || !e->sockets || now_ms - e->probed_ms < QUIC_PROBE_MS) return;
+	if (now_ms - e->probed_ms < QUIC_PROBE_MS) return;
 	e->probed_ms = now_ms;
 	probe(e, &e->cookie[e->sockets - 1]);
 }
