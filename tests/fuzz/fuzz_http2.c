@@ -1,21 +1,16 @@
 /* fuzz_http2.c - whatever frames come in, the output is whole frames, and nothing is kept at the end. For libFuzzer:
  * clang -fsanitize=fuzzer,address,undefined. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gatling/exchange/response_batch.h"
 #include "gatling/http2/http2.h"
-
-static void require(bool holds) {
-	if (!holds) abort();
-}
+#include "tests/fuzz/site.h"
 
 static io_loop *loop;
 static struct site_context site;
@@ -25,31 +20,18 @@ static struct http2_context context;
 static char frames[HTTP2_FRAMES];
 static int fd; /* stands for the socket; no frames are sent */
 
-static void write_file(const char *directory, const char *name, size_t length) {
-	char path[256], *zeros = calloc(1, length);
-	snprintf(path, sizeof path, "%s/%s", directory, name);
-	int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	require(zeros && file != -1 && write(file, zeros, length) == (ssize_t)length);
-	close(file);
-	free(zeros);
-}
-
 static void set_up(void) {
 	static const struct site_options options = {
 		.listings = true, .cache = 1 << 20, .gzip_cache = 1 << 20, .cache_control = true};
-	static char directory[] = "/tmp/gatling-fuzz-XXXXXX";
 	int end[2];
-	require(mkdtemp(directory) && chmod(directory, 0755) == 0);
-	write_file(directory, "s", 100);
-	write_file(directory, "b", 300000);
-	write_file(directory, "t.txt", 1000); /* is compressed */
-	int root = open(directory, O_RDONLY | O_DIRECTORY);
+	const int root = site_make();
+	site_add(root, "t.txt", 1000); /* is compressed */
 	loop = io_loop_new();
 	batches = (struct batch_pool){.loop = loop};
 	exchanges = (struct exchange_context){.site = &site, .batches = &batches};
 	context = (struct http2_context){.exchanges = &exchanges, .memory_max = 512 * 1024};
 	context.common_block[0] = SLICE("\x0f\x27\x01g");
-	require(root != -1 && loop && site_context_open(&site, loop, root, &options, 1, 10, 20) == 0);
+	require(loop && site_context_open(&site, loop, root, &options, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
 	fd = end[0];
 }

@@ -2,19 +2,17 @@
  * acknowledged and closed, it counts what it holds, lets the client send again what it has used, and keeps nothing at
  * the end; and the result is the same however the bytes are divided. For libFuzzer: clang
  * -fsanitize=fuzzer,address,undefined. */
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gatling/exchange/response_batch.h"
 #include "gatling/http3/http3.h"
 #include "gatling/http3/session.h"
-#include "tests/quic/require.h"
+#include "tests/fuzz/site.h"
 
 enum { STREAMS = 8, LONG_PIECE = 64, SENT_MAX = 1 << 20, WAIT_MS = 5000 };
 
@@ -94,30 +92,17 @@ static const struct http3_transport transport = {.connection = {.send = ignore, 
 
 /* --- the site --- */
 
-static void write_file(const char *directory, const char *name, size_t length) {
-	char path[256], *zeros = calloc(1, length);
-	snprintf(path, sizeof path, "%s/%s", directory, name);
-	int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	require(zeros && file != -1 && write(file, zeros, length) == (ssize_t)length);
-	close(file);
-	free(zeros);
-}
-
 static void set_up(void) {
 	static const struct site_options options = {.cache = 1 << 20, .cache_control = true};
-	static char directory[] = "/tmp/gatling-fuzz-XXXXXX";
 	int end[2];
-	require(mkdtemp(directory) && chmod(directory, 0755) == 0);
-	write_file(directory, "s", 100);
-	write_file(directory, "b", 300000);
-	int root = open(directory, O_RDONLY | O_DIRECTORY);
+	const int root = site_make();
 	loop = io_loop_new();
 	batches = (struct batch_pool){.loop = loop};
 	exchanges = (struct exchange_context){.site = &site, .batches = &batches};
 	context = (struct http3_context){.exchanges = &exchanges, .loop = loop, .memory_max = 512 * 1024};
 	context.decoder = field_decoder_new();
 	context.common_block = SLICE("\x5f\x4d\x01g"); /* server: g */
-	require(root != -1 && loop && context.decoder);
+	require(loop && context.decoder);
 	require(site_context_open(&site, loop, root, &options, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
 	fd = end[0];

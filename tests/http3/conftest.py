@@ -31,8 +31,9 @@ def files():
     root.remove()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(http3, files):
+    """Serves `files`, of which a module may have its own."""
     with http3.serve(files, "-j", "2") as running:
         yield running
 

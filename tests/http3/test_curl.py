@@ -26,12 +26,6 @@ def files():
     root.remove()
 
 
-@pytest.fixture(scope="module")
-def server(http3, files):
-    with http3.serve(files, "-j", "2") as running:
-        yield running
-
-
 class Curl:
     """curl inside the root, with HTTP/3 alone."""
 

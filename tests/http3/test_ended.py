@@ -10,7 +10,7 @@ from base64 import b64encode
 import pytest
 
 from frames import (
-    DATA, EXCESSIVE_LOAD, NO_ERROR, REQUEST_CANCELLED, REQUEST_INCOMPLETE, REQUEST_REJECTED, frame, request,
+    DATA, EXCESSIVE_LOAD, GOAWAY_FIRST, NO_ERROR, REQUEST_CANCELLED, REQUEST_INCOMPLETE, REQUEST_REJECTED, frame, request,
 )  # fmt: skip
 from gatling import TIMEOUT, Root, eventually
 from served import BIG, SMALL
@@ -18,7 +18,6 @@ from test_guard import hashed
 from upstream import Upstream
 
 BODY_MAX = 1 << 20
-GOAWAY_FIRST = (1 << 62) - 4  # the first of two (RFC 9114, section 5.2)
 QUIC_LAST_S = 2
 QUIC_IDLE_LEAST_S = 1
 CONNECTIONS = 8

@@ -47,12 +47,6 @@ def files():
     root.remove()
 
 
-@pytest.fixture(scope="module")
-def server(http3, files):
-    with http3.serve(files, "-j", "2") as running:
-        yield running
-
-
 def url_of(server, path="/small"):
     return f"https://127.0.0.1:{server.tls_port}{path}"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from frames import GOAWAY_FIRST
 from served import BIG, SMALL
 
-GOAWAY_FIRST = (1 << 62) - 4  # all requests are still answered (RFC 9114, section 5.2)
 WAITS_S = 6  # for the third time that a client sends its first packet, since nobody has answered
 LONG_HELLO = ("h3", *(str(number) * 100 for number in range(10, 16)))  # names of protocols that make a ClientHello of two datagrams
 

@@ -4,6 +4,7 @@
 #include <openssl/rand.h>
 #include <string.h>
 
+#include "gatling/http3/session.h"
 #include "tests/quic/require.h"
 #include "tests/quic/server.h"
 
@@ -246,25 +247,14 @@ struct client_stream *client_get(struct client *c, const char *path) {
 	return client_send(c, false, (struct slice){.at = octets, .length = (size_t)(at - octets)}, true);
 }
 
-/* Reads an integer (RFC 9000, section 16). */
-static bool integer(struct slice *data, uint64_t *n) {
-	if (!data->length) return false;
-	const unsigned char *p = (const unsigned char *)data->at;
-	const size_t length = (size_t)1 << (p[0] >> 6);
-	if (data->length < length) return false;
-	*n = p[0] & 0x3f;
-	for (size_t i = 1; i < length; i++) *n = *n << 8 | p[i];
-	*data = slice_rest(*data, length);
-	return true;
-}
-
 bool client_has_got(const struct client_stream *s, const char *content, size_t length) {
 	struct slice left = {.at = s->in, .length = s->received};
 	uint64_t type, n;
 	size_t got = 0;
 	if (!s->ended || s->reset) return false;
 	for (bool has_head = false; left.length; has_head = true) {
-		if (!integer(&left, &type) || !integer(&left, &n) || n > left.length || type != (has_head ? DATA : HEADERS))
+		if (!http3_integer(&left, &type) || !http3_integer(&left, &n) || n > left.length ||
+			type != (has_head ? DATA : HEADERS))
 			return false;
 		if (!has_head && (n < 3 || (unsigned char)left.at[2] != 0xd9)) return false; /* :status 200 is entry 25 */
 		if (has_head && (n > length - got || memcmp(content + got, left.at, (size_t)n) != 0)) return false;

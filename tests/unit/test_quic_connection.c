@@ -1,27 +1,10 @@
 /* test_quic_connection.c - how connections of QUIC begin and end, and what an address gets that has not shown that it
  * receives. */
-#include "tests/quic/client.h"
-#include "tests/quic/server.h"
-#include "tests/unit/check.h"
+#include "tests/quic/fixture.h"
 
 enum { SHORT_MS = 10 * NETWORK_DELAY_MS, LONG_MS = 60000, AMPLIFICATION = 3 };
 
-static struct client *client;
 static struct client_stream *stream;
-
-static int set_up(void **state) {
-	(void)state;
-	server_open();
-	client = client_new(0);
-	return 0;
-}
-
-static int tear_down(void **state) {
-	(void)state;
-	client_free(client);
-	server_close();
-	return 0;
-}
 
 static bool is_open(void) { return client->open; }
 static bool has_ended(void) { return client->ended; }
@@ -195,8 +178,6 @@ static void an_error_of_http3_is_said(void **state) {
 	assert_true(nobody_is_left());
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(an_address_that_does_not_answer_gets_three_times_what_it_sent),
@@ -212,8 +193,5 @@ int main(void) {
 		TEST(the_end_of_the_server_is_said),
 		TEST(an_error_of_http3_is_said),
 	};
-	server_set_up();
-	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	server_tear_down();
-	return failed;
+	return RUN(tests);
 }

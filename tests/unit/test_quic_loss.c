@@ -1,30 +1,12 @@
 /* test_quic_loss.c - a handshake and requests over a network that loses, doubles, delays and marks datagrams. */
-#include "tests/quic/client.h"
-#include "tests/quic/server.h"
-#include "tests/unit/check.h"
+#include "tests/quic/fixture.h"
 #include "tests/unit/dice.h"
 
 enum { HANDSHAKE_MS = 10000, LONG_MS = 120000, SEEDS = 20, FILES = 4 };
 
-static struct client *client;
 static struct client_stream *stream[FILES];
 static unsigned files;
 static const char *content_of; /* what is asked for */
-
-static int set_up(void **state) {
-	(void)state;
-	server_open();
-	client = client_new(0);
-	files = 0;
-	return 0;
-}
-
-static int tear_down(void **state) {
-	(void)state;
-	client_free(client);
-	server_close();
-	return 0;
-}
 
 static void ask(unsigned count, const char *path) {
 	content_of = path;
@@ -151,8 +133,6 @@ static void marks_of_congestion_are_reported_to_the_client(void **state) {
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_is_answered),
@@ -162,8 +142,5 @@ int main(void) {
 		TEST(marks_of_congestion_make_the_server_send_less),
 		TEST(marks_of_congestion_are_reported_to_the_client),
 	};
-	server_set_up();
-	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	server_tear_down();
-	return failed;
+	return RUN(tests);
 }
