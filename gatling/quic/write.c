@@ -1,6 +1,7 @@
 /* write.c - see endpoint.h: makes and sends the packets of a connection. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "gatling/quic/endpoint.h"
 
@@ -93,15 +94,33 @@ static int note_written(struct quic_connection *c, const struct http3_piece *pie
 	return 0;
 }
 
-/* Writes a packet, for ngtcp2_conn_write_aggregate_pkt2(). */
+/* What a packet has beside its frames: a short header, whose connection ID is the longest, and the tag of the AEAD (RFC
+ * 9000, section 17.3.1; RFC 9001, section 5.3); an ACK frame, as a rule. */
+enum { PACKET_OVERHEAD = 1 + NGTCP2_MAX_CIDLEN + 4 + 16 + 8 };
+/* What a STREAM frame has beside its data, as a rule (RFC 9000, section 19.8). */
+enum { FRAME_OVERHEAD = 1 + 4 + 4 + 2 };
+/* ngtcp2 does not put less of longer data into what is left of a packet. */
+enum { LEAST_PART = 256 };
+
+/* Returns how much of a piece to give to ngtcp2, if that many octets are left in a packet. */
+static size_t part(size_t length, size_t left) {
+	const bool splits = left > 2 * FRAME_OVERHEAD && left < LEAST_PART + FRAME_OVERHEAD;
+	return splits && length > left - FRAME_OVERHEAD ? left - FRAME_OVERHEAD : length;
+}
+
+/* Writes a packet, for ngtcp2_conn_write_aggregate_pkt2(). If there is more to send, it is filled, since only packets
+ * of the same size are sent together. */
 static ngtcp2_ssize write_packet(ngtcp2_conn *conn, ngtcp2_path *path, ngtcp2_pkt_info *info, uint8_t *to, size_t room,
 								 ngtcp2_tstamp now, void *connection) {
 	struct quic_connection *c = connection;
+	size_t left = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn) - PACKET_OVERHEAD;
 	for (;;) {
 		struct http3_piece piece = {.id = -1};
 		const bool any = c->http3 && ngtcp2_conn_get_max_data_left(conn) && http3_next(c->http3, &piece);
-		const ngtcp2_vec vector = {.base = (uint8_t *)(uintptr_t)piece.at, .len = piece.length};
-		const uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_MORE | (piece.ends ? NGTCP2_WRITE_STREAM_FLAG_FIN : 0);
+		const ngtcp2_vec vector = {.base = (uint8_t *)(uintptr_t)piece.at, .len = part(piece.length, left)};
+		const bool ends = piece.ends && vector.len == piece.length;
+		const uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_MORE | (any ? NGTCP2_WRITE_STREAM_FLAG_PADDING : 0) |
+							   (ends ? NGTCP2_WRITE_STREAM_FLAG_FIN : 0);
 		ngtcp2_ssize taken = -1, n = ngtcp2_conn_writev_stream(conn, path, info, to, room, &taken, flags, piece.id,
 															   &vector, any, now);
 		const int error = any ? note_written(c, &piece, n, taken) : n < 0 ? (int)n : 0;
@@ -110,6 +129,7 @@ static ngtcp2_ssize write_packet(ngtcp2_conn *conn, ngtcp2_path *path, ngtcp2_pk
 			return NGTCP2_ERR_CALLBACK_FAILURE;
 		}
 		if (n >= 0) return n;
+		if (taken >= 0) left -= MIN(left, (size_t)taken + FRAME_OVERHEAD);
 	}
 }
 

@@ -143,6 +143,7 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags) {
 		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_SEGMENT) memcpy(&segment, CMSG_DATA(c), sizeof segment);
 		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) ecn = (uint8_t)number_in(c);
 	}
+	network_sums.calls++;
 	memcpy(&client.ipv4, m->msg_name, sizeof client.ipv4);
 	const uint8_t *at = m->msg_iov->iov_base;
 	const size_t length = m->msg_iov->iov_len, step = segment ? segment : length;

@@ -31,6 +31,7 @@ struct network_sums {
 	unsigned datagrams[2];
 	size_t bytes[2];
 	unsigned marked[2]; /* sent with ECT(0) */
+	unsigned calls;     /* of sendmsg(2) */
 };
 
 extern struct network_sums network_sums;

@@ -2,7 +2,7 @@
  * receives. */
 #include "tests/quic/fixture.h"
 
-enum { SHORT_MS = 10 * NETWORK_DELAY_MS, LONG_MS = 60000, AMPLIFICATION = 3 };
+enum { SHORT_MS = 10 * NETWORK_DELAY_MS, LONG_MS = 60000, AMPLIFICATION = 3, ANSWERS = 16 };
 
 static struct client_stream *stream;
 
@@ -96,6 +96,28 @@ static void keys_are_updated(void **state) {
 	assert_false(client->ended);
 }
 
+static struct client_stream *answers[ANSWERS];
+
+static bool has_all(void) {
+	for (unsigned i = 0; i < ANSWERS; i++)
+		if (!client_has_got(answers[i], server_content, SERVER_SMALL_LENGTH)) return false;
+	return true;
+}
+
+static void many_small_answers_fill_datagrams_that_are_sent_at_once(void **state) {
+	size_t octets = 0;
+	(void)state;
+	assert_true(get());
+	pass(LONG_MS / 10);
+	const struct network_sums before = network_sums;
+	for (unsigned i = 0; i < ANSWERS; i++) answers[i] = client_get(client, SERVER_SMALL);
+	assert_true(pass_until(has_all, SHORT_MS));
+	for (unsigned i = 0; i < ANSWERS; i++) octets += answers[i]->received;
+	assert_int_equal(network_sums.calls - before.calls, 1);
+	assert_true(network_sums.datagrams[0] - before.datagrams[0] > 2);
+	assert_in_range(network_sums.bytes[0] - before.bytes[0], octets, octets + octets / 8);
+}
+
 static bool has_some(void) { return stream->received; }
 static bool is_reset(void) { return stream->reset; }
 
@@ -185,6 +207,7 @@ int main(void) {
 		TEST(when_many_handshakes_are_under_way_an_address_is_validated),
 		TEST(the_token_of_a_retry_is_of_one_address),
 		TEST(keys_are_updated),
+		TEST(many_small_answers_fill_datagrams_that_are_sent_at_once),
 		TEST(a_response_that_cannot_be_completed_is_reset),
 		TEST(without_memory_for_that_the_connection_ends),
 		TEST(an_idle_connection_ends_without_a_word),
