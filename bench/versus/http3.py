@@ -39,6 +39,7 @@ MEGABYTES = 10
 NGINX = """
 worker_processes 1;
 worker_rlimit_nofile 20000;
+quic_bpf on;
 daemon off;
 pid {directory}/nginx.pid;
 error_log /dev/null crit;
@@ -107,8 +108,14 @@ class Contest:
         self.others = inside(options.others, "/", *shared) if options.others else []
         self.generator = set(running.cores[1:]) or set(running.cores)
 
+    def own_gatling(self, port):
+        """Returns the beginning of the command for this server."""
+        running = self.running
+        return [*self.own, Path(self.options.build).resolve() / "gatling", "-c", running.root, "-i", "127.0.0.1", "-p", 0, "--https", "--tls-port", port,
+                "--cert", running.certificate, "-n"]  # fmt: skip
+
     def start(self, name):
-        running, port, build = self.running, port_of_both(), Path(self.options.build).resolve()
+        running, port = self.running, port_of_both()
         values = {"port": port, "directory": running.directory, "root": running.root, "certificate": running.certificate}
         path = running.directory / f"{name}-{port}.conf"
         if name == "nginx":
@@ -118,8 +125,7 @@ class Contest:
             path.write_text(CADDY.format(**values))
             command = [*self.others, "env", f"HOME={running.directory}", "caddy", "run", "--adapter", "caddyfile", "--config", path]
         else:
-            command = [*self.own, build / "gatling", "-c", running.root, "-i", "127.0.0.1", "-p", 0, "--https", "--tls-port", port,
-                       "--cert", running.certificate, "-n", "-j", 1, "-T", 3600]  # fmt: skip
+            command = [*self.own_gatling(port), "-j", 1, "-T", 3600]
         server = servers.Server(name, port, "h2", list(map(str, command)), {running.cores[0]}, running.directory)
         running.running.append(server)
         return server
