@@ -4,29 +4,12 @@
  *
  * A client of ngtcp2 makes the packets; the input says what is put in the place of their payloads before they are
  * encrypted, and of the octets of datagrams after that. */
+#include "tests/fuzz/input.h"
 #include "tests/quic/client.h"
 #include "tests/quic/require.h"
 #include "tests/quic/server.h"
 
 enum { OTHERS = 4, LONG_MS = 20000, ID_AT = 1 };
-
-/* The input, of which steps take parts. */
-static const uint8_t *data;
-static size_t length;
-
-static uint8_t octet(void) {
-	if (!length) return 0;
-	length--;
-	return *data++;
-}
-
-/* Returns up to that many octets. */
-static struct slice octets(size_t most) {
-	const struct slice s = {.at = (const char *)data, .length = most < length ? most : length};
-	data += s.length;
-	length -= s.length;
-	return s;
-}
 
 /* --- what is put in the place of what --- */
 
@@ -120,17 +103,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t input_length) {
 	static bool is_set_up;
 	if (!is_set_up) server_set_up();
 	is_set_up = true;
-	data = input;
-	length = input_length;
+	input_set(input, input_length);
 	payload.length = xored.length = 0;
-	server_open();
+	server_open(1);
 	const uint8_t how = octet();
 	if (how & 1) server_quic()->half_open += QUIC_HALF_OPEN; /* it validates addresses */
 	client = client_new(0);
 	client->change = change_payload;
 	client->garble = change_datagram;
 	if (!(how & 2)) pass(10 * NETWORK_DELAY_MS);
-	while (length) step();
+	while (input_left()) step();
 	pass(10 * NETWORK_DELAY_MS);
 	client_free(client);
 	if (how & 4 && !server_quic()->draining) serve_another();

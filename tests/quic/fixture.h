@@ -6,11 +6,12 @@
 #include "tests/quic/server.h"
 #include "tests/unit/check.h"
 
+static unsigned server_workers = 1;
 static struct client *client;
 
 static int set_up(void **state) {
 	(void)state;
-	server_open();
+	server_open(server_workers);
 	client = client_new(0);
 	return 0;
 }

@@ -19,7 +19,8 @@ static int64_t now_ns = INT64_C(1000000000000);
 static struct packet *first; /* in the order of their arrival */
 static struct fate (*decide)(bool to_server, unsigned number);
 static unsigned sent;
-static int socket_of_server = -1;
+static bool (*is_of_server)(int fd);
+static void (*change_message)(uint8_t *message, size_t *length);
 static bool is_full;
 
 /* --- the clock --- */
@@ -39,8 +40,9 @@ int clock_gettime(clockid_t clock, struct timespec *t) {
 
 /* --- datagrams --- */
 
-void network_open(int server) {
-	socket_of_server = server;
+void network_open(bool (*of_server)(int fd)) {
+	is_of_server = of_server;
+	change_message = NULL;
 	decide = NULL;
 	sent = 0;
 	is_full = false;
@@ -52,10 +54,12 @@ void network_close(void) {
 		first = p->next;
 		free(p);
 	}
-	socket_of_server = -1;
+	is_of_server = NULL;
 }
 
 void network_set_fate(struct fate (*fate)(bool to_server, unsigned number)) { decide = fate; }
+
+void network_set_change(void (*change)(uint8_t *message, size_t *length)) { change_message = change; }
 
 void network_fill(bool full) { is_full = full; }
 
@@ -128,17 +132,36 @@ static int number_in(const struct cmsghdr *c) {
 	return number;
 }
 
+/* Sends a message that is not a datagram. */
+static ssize_t pass_message(int fd, const struct msghdr *m, int flags) {
+	static uint8_t message[NETWORK_MESSAGE];
+	struct iovec all = {.iov_base = message};
+	struct msghdr copy = *m;
+	if (!change_message) return syscall(SYS_sendmsg, fd, m, flags);
+	for (size_t i = 0; i < m->msg_iovlen; i++) {
+		require(m->msg_iov[i].iov_len <= sizeof message - all.iov_len);
+		memcpy(message + all.iov_len, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
+		all.iov_len += m->msg_iov[i].iov_len;
+	}
+	change_message(message, &all.iov_len);
+	copy.msg_iov = &all;
+	copy.msg_iovlen = 1;
+	return syscall(SYS_sendmsg, fd, &copy, flags);
+}
+
 ssize_t sendmsg(int fd, const struct msghdr *m, int flags) {
 	struct msghdr copy = *m;
 	union io_address client;
 	uint16_t segment = 0;
 	uint8_t ecn = 0;
-	if (fd != socket_of_server) return syscall(SYS_sendmsg, fd, m, flags);
+	if (!is_of_server || !is_of_server(fd)) return pass_message(fd, m, flags);
+	errno = EAFNOSUPPORT;
+	if (m->msg_namelen != sizeof client.ipv4) return -1;
 	if (is_full) {
 		errno = EAGAIN;
 		return -1;
 	}
-	require(m->msg_iovlen == 1 && m->msg_namelen == sizeof client.ipv4);
+	require(m->msg_iovlen == 1);
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&copy); c; c = CMSG_NXTHDR(&copy, c)) {
 		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_SEGMENT) memcpy(&segment, CMSG_DATA(c), sizeof segment);
 		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) ecn = (uint8_t)number_in(c);
@@ -176,7 +199,7 @@ static unsigned receive_one(struct msghdr *m, const struct packet *p) {
 
 int recvmmsg(int fd, struct mmsghdr *m, unsigned most, int flags, struct timespec *limit) {
 	unsigned n = 0;
-	if (fd != socket_of_server) return (int)syscall(SYS_recvmmsg, fd, m, most, flags, limit);
+	if (!is_of_server || !is_of_server(fd)) return (int)syscall(SYS_recvmmsg, fd, m, most, flags, limit);
 	for (struct packet *p; n < most && (p = take(true)); n++) {
 		m[n].msg_len = receive_one(&m[n].msg_hdr, p);
 		free(p);

@@ -6,7 +6,7 @@
 
 #include "io/datagram.h"
 
-enum { NETWORK_DELAY_MS = 10, NETWORK_DATAGRAM = 1500, ECN_ECT_0 = 2, ECN_CE = 3 };
+enum { NETWORK_DELAY_MS = 10, NETWORK_DATAGRAM = 1500, NETWORK_MESSAGE = 1 << 17, ECN_ECT_0 = 2, ECN_CE = 3 };
 
 /* A datagram on its way. */
 struct packet {
@@ -36,13 +36,16 @@ struct network_sums {
 
 extern struct network_sums network_sums;
 
-/* Begins with no datagrams and without losses. server: the socket of the server. */
-void network_open(int server);
+/* Begins with no datagrams and without losses. of_server: returns whether a descriptor is of the server's socket. */
+void network_open(bool (*of_server)(int fd));
 void network_close(void);
 
 /* Asks for the fate of each datagram; number: how many of either direction were sent before. NULL: all arrive after
  * NETWORK_DELAY_MS. */
 void network_set_fate(struct fate (*fate)(bool to_server, unsigned number));
+
+/* Has every other message of sendmsg(2) changed before it is sent, NETWORK_MESSAGE bytes at most. NULL: none is. */
+void network_set_change(void (*change)(uint8_t *message, size_t *length));
 
 /* The server's socket is full: it takes nothing. */
 void network_fill(bool full);

@@ -1,208 +1,243 @@
 /* server.c - see server.h. */
 #include "tests/quic/server.h"
 
-#include <fcntl.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gatling/base/workspace.h"
 #include "gatling/status/counters.h"
-#include "gatling/tls/tls_context.h"
 #include "tests/quic/network.h"
 #include "tests/quic/require.h"
 
-enum { JOB_MS = 10000, CACHED = 10, OPEN = 20, NAMES = 100, USED_MAX = 8 };
+enum {
+	JOB_MS = 10000,
+	CACHED = 10,
+	OPEN = 20,
+	USED_MAX = 2 + 2 * SERVER_PROCESSES * SERVER_WORKERS,
+	TURNS_MAX = 10000
+};
 
-char server_content[SERVER_LARGE_LENGTH];
+/* A worker, whose context outlives its QUIC side. */
+struct worker {
+	struct conn_context context;
+	struct quic *quic; /* NULL: it does not run */
+};
+
+struct process {
+	struct datagram_sockets sockets;
+	struct worker worker[SERVER_WORKERS];
+	unsigned workers; /* 0: it does not run */
+};
 
 static const struct site_options site_options = {.cache = 1 << 20};
 static struct conn_options options;
 static struct counters counted;
-static struct conn_context context;
 static struct certificates *certificates;
-static struct quic *quic;
-static struct datagram_sockets sockets;
-static char directory[64];
+static struct process process[SERVER_PROCESSES];
+static unsigned last;               /* the process that receives */
+static const struct worker *chosen; /* its worker that does */
 
-/* --- a certificate and files --- */
-
-/* Returns names for a certificate, so many that it does not fit into three datagrams. */
-static X509_EXTENSION *make_names(void) {
-	char names[NAMES * 64], *at = stpcpy(names, "DNS:localhost");
-	for (int i = 0; i < NAMES; i++) at += sprintf(at, ",DNS:another-name-of-this-server-%02d.example", i);
-	return X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, names);
-}
-
-static char *make_pem(void) {
-	EVP_PKEY *key = EVP_EC_gen("P-256");
-	X509 *x = X509_new();
-	BIO *out = BIO_new(BIO_s_mem());
-	char *text, *copy;
-	require(key && out && x && X509_set_version(x, X509_VERSION_3) && X509_set_pubkey(x, key));
-	X509_gmtime_adj(X509_getm_notBefore(x), -60);
-	X509_gmtime_adj(X509_getm_notAfter(x), 86400);
-	X509_EXTENSION *names = make_names();
-	require(names && X509_add_ext(x, names, -1) && X509_sign(x, key, EVP_sha256()));
-	require(PEM_write_bio_PrivateKey(out, key, NULL, NULL, 0, NULL, NULL) && PEM_write_bio_X509(out, x));
-	const long length = BIO_get_mem_data(out, &text);
-	copy = strndup(text, (size_t)length);
-	require(copy);
-	X509_EXTENSION_free(names);
-	X509_free(x);
-	EVP_PKEY_free(key);
-	BIO_free(out);
-	return copy;
-}
-
-static void make_certificates(void) {
-	char error[CERTIFICATE_ERROR], *pem = make_pem();
-	const struct certificate_source source = {.origin = "x", .pem = pem, .host = "localhost"};
-	SSL_CTX *tls = tls_context_new(NULL);
-	require(tls);
-	certificates = certificates_new(tls);
-	require(certificates && certificates_add(certificates, &source, error) == 0);
-	require(certificates_seal(certificates) == 0);
-	SSL_CTX_free(tls);
-	free(pem);
-}
-
-static void write_file(int root, const char *path, size_t length) {
-	const int file = openat(root, path + 1, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	require(file != -1 && write(file, server_content, length) == (ssize_t)length);
-	close(file);
-}
-
-static int make_root(void) {
-	const char *top = getenv("TMPDIR");
-	snprintf(directory, sizeof directory, "%.40s/gatling-quic-XXXXXX", top ? top : "/tmp");
-	require(mkdtemp(directory) && chmod(directory, 0755) == 0);
-	const int root = open(directory, O_RDONLY | O_DIRECTORY);
-	require(root != -1);
-	for (size_t i = 0; i < sizeof server_content; i++) server_content[i] = (char)(i * 7 + i / 251);
-	write_file(root, SERVER_SMALL, SERVER_SMALL_LENGTH);
-	write_file(root, SERVER_LARGE, SERVER_LARGE_LENGTH);
-	return root;
-}
-
-static void remove_root(void) {
-	const int root = open(directory, O_RDONLY | O_DIRECTORY);
-	(void)unlinkat(root, &SERVER_SMALL[1], 0);
-	(void)unlinkat(root, &SERVER_LARGE[1], 0);
-	close(root);
-	(void)rmdir(directory);
-}
-
-/* --- the worker --- */
+/* --- workers --- */
 
 static int refuse_nobody(struct conn_context *w, const struct peer *peer) {
 	(void)w, (void)peer;
 	return 0;
 }
 
-void server_set_up(void) {
-	counters = &counted;
-	make_certificates();
-	const int root = make_root();
-	context = (struct conn_context){.options = &options, .connections_max = 10000, .refusal = refuse_nobody};
-	context.memory_max = (size_t)64 << 20;
-	context.share = CONN_SHARE_MOST;
-	context.loop = io_loop_new();
-	context.batches = (struct batch_pool){.loop = context.loop};
-	context.exchanges =
-		(struct exchange_context){.site = &context.site, .batches = &context.batches, .trust = &options.trust};
-	context.http2.memory_max = BUDGET_CONNECTION;
-	require(context.loop && workspace_open() == 0);
-	require(site_context_open(&context.site, context.loop, root, &site_options, 1, CACHED, OPEN) == 0);
-	batch_pool_set_time(&context.batches, time(NULL));
+static void make_context(struct conn_context *w) {
+	*w = (struct conn_context){.options = &options, .connections_max = 10000, .refusal = refuse_nobody};
+	w->memory_max = (size_t)64 << 20;
+	w->share = CONN_SHARE_MOST;
+	w->loop = io_loop_new();
+	w->batches = (struct batch_pool){.loop = w->loop};
+	w->exchanges = (struct exchange_context){.site = &w->site, .batches = &w->batches, .trust = &options.trust};
+	w->http2.memory_max = BUDGET_CONNECTION;
+	require(w->loop && site_context_open(&w->site, w->loop, site_open(), &site_options, 1, CACHED, OPEN) == 0);
+	batch_pool_set_time(&w->batches, time(NULL));
 }
 
-void server_tear_down(void) {
-	response_batch_free_spares(&context.batches);
-	site_context_close(&context.site);
-	io_loop_free(context.loop);
-	certificates_release(certificates);
-	remove_root();
+static void free_context(struct conn_context *w) {
+	if (!w->loop) return;
+	response_batch_free_spares(&w->batches);
+	site_context_close(&w->site);
+	close(w->site.docroot.root);
+	io_loop_free(w->loop);
 }
 
-void server_open(void) {
-	const union io_address any = {.ipv4 = {.sin_family = AF_INET}};
-	const int fd = quic_open_socket(&any.any, sizeof any.ipv4, false);
-	options = (struct conn_options){0};
-	sockets = (struct datagram_sockets)DATAGRAM_SOCKETS_NONE;
-	require(fd != -1 && sockets_add(&sockets.udp, fd, true, 1) == 0 && datagram_sockets_open(&sockets, 1) == 0);
-	sockets.udp.at[0].places = 1;
-	network_open(fd);
-	quic = quic_new(&context, &sockets, 0, 1);
-	require(quic);
-	quic->bbr = false; /* whatever this machine prefers */
-	quic_use_certificates(quic, certificates, false);
-	quic_use_fields(quic, SLICE("Server: gatling\r\n"));
+static void open_worker(struct process *p, unsigned number) {
+	struct worker *w = &p->worker[number];
+	if (!w->context.loop) make_context(&w->context);
+	w->context.draining = DRAIN_NOT;
+	w->quic = quic_new(&w->context, &p->sockets, number, p->workers);
+	require(w->quic);
+	w->quic->bbr = false;      /* whatever this machine prefers */
+	w->quic->reachable = true; /* it need not ask itself */
+	quic_use_certificates(w->quic, certificates, false);
+	quic_use_fields(w->quic, SLICE("Server: gatling\r\n"));
+	quic_serve(w->quic);
 }
 
-/* Takes a descriptor out of the loop, but leaves it open. */
-static void release(int fd) {
+/* Takes a descriptor out of a loop, but leaves it open. */
+static void release(io_loop *loop, int fd) {
 	const int copy = dup(fd);
 	require(copy != -1);
-	io_close(context.loop, fd);
+	io_close(loop, fd);
 	require(dup2(copy, fd) == fd);
 	close(copy);
 }
 
-void server_close(void) {
+static void close_worker(const struct process *p, struct worker *w) {
 	int used[USED_MAX];
-	require(datagram_sockets_most(&sockets) <= USED_MAX);
-	quic_free(quic);
-	for (unsigned n = datagram_sockets_used(&sockets, 0, 1, used); n--;)
-		if (io_cookie(context.loop, used[n])) release(used[n]);
-	datagram_sockets_close(&sockets);
-	network_close();
-	require(!context.connections && !context.quic_memory);
+	require(datagram_sockets_most(&p->sockets) <= USED_MAX);
+	quic_free(w->quic);
+	w->quic = NULL;
+	for (unsigned n = datagram_sockets_used(&p->sockets, (unsigned)(w - p->worker), p->workers, used); n--;)
+		if (io_cookie(w->context.loop, used[n])) release(w->context.loop, used[n]);
+	require(!w->context.connections && !w->context.quic_memory);
 }
 
-void server_truncate(size_t length) {
-	char path[sizeof directory + sizeof SERVER_LARGE];
-	snprintf(path, sizeof path, "%s%s", directory, SERVER_LARGE);
-	require(truncate(path, (off_t)length) == 0);
+/* Waits for threads that find and read files: their time is none here. */
+static void finish_jobs(struct conn_context *w) {
+	for (int i = 0; site_context_jobs(&w->site); i++) {
+		const struct timespec millisecond = {.tv_nsec = 1000000};
+		require(i < JOB_MS);
+		(void)nanosleep(&millisecond, NULL);
+		require(io_wait(w->loop, 0) == 0);
+		site_context_collect(&w->site);
+	}
+}
+
+/* Does a turn of a worker's loop. Returns whether something has come through a channel. */
+static bool turn(struct worker *w) {
+	struct conn_context *context = &w->context;
+	struct quic_cookie *socket = &w->quic->cookie[0];
+	bool any = false;
+	require(io_wait(context->loop, 0) == 0);
+	context->site.now_ms = io_now(context->loop);
+	names_turn(context->site.names, io_now_ns(context->loop));
+	while (w == chosen && network_has_arrived()) quic_readable(socket);
+	for (int ready; (ready = io_canread(context->loop)) != -1; any = true)
+		quic_readable(io_cookie(context->loop, ready));
+	if (socket->held.bytes) quic_writable(socket); /* the kernel's socket is never full */
+	for (int ready; (ready = io_canwrite(context->loop)) != -1;) quic_writable(io_cookie(context->loop, ready));
+	quic_turn(w->quic);
+	if (!site_context_jobs(&context->site)) return any;
+	finish_jobs(context);
+	quic_turn(w->quic);
+	return any;
+}
+
+/* --- processes --- */
+
+static bool is_of_server(int fd) {
+	for (unsigned i = 0; i < SERVER_PROCESSES; i++)
+		if (process[i].workers && process[i].sockets.udp.at[0].fd == fd) return true;
+	return false;
+}
+
+/* Begins a process, which has the channels of those before it. It owns the socket. */
+static void open_process(struct process *p, int fd, unsigned workers) {
+	require(workers && workers <= SERVER_WORKERS && fd != -1);
+	require(sockets_add(&p->sockets.udp, fd, true, 1) == 0 && datagram_sockets_open(&p->sockets, workers) == 0);
+	p->sockets.udp.at[0].places = 1;
+	p->workers = workers;
+	for (unsigned i = 0; i < workers; i++) open_worker(p, i);
+	last = (unsigned)(p - process);
+	chosen = p->worker;
+}
+
+void server_open(unsigned workers) {
+	const union io_address any = {.ipv4 = {.sin_family = AF_INET}};
+	options = (struct conn_options){0};
+	network_open(is_of_server);
+	process->sockets = (struct datagram_sockets)DATAGRAM_SOCKETS_NONE;
+	open_process(process, quic_open_socket(&any.any, sizeof any.ipv4, false), workers);
+}
+
+void server_succeed(unsigned workers) {
+	struct process *old = &process[last], *p = old + 1;
+	require(last + 1 < SERVER_PROCESSES);
+	p->sockets = (struct datagram_sockets)DATAGRAM_SOCKETS_NONE;
+	for (unsigned i = 0; i < old->sockets.channels; i++) {
+		const struct datagram_channel *c = &old->sockets.channel[i];
+		const struct datagram_note note = datagram_sockets_note(&old->sockets, c);
+		require(datagram_sockets_inherit(&p->sockets, dup(c->outer), &note) == 0);
+	}
+	open_process(p, dup(old->sockets.udp.at[0].fd), workers);
+	for (unsigned i = 0; i < old->workers; i++) {
+		quic_hand_over(old->worker[i].quic);
+		old->worker[i].context.draining = DRAIN_ANSWERED;
+		quic_drain(old->worker[i].quic, true);
+	}
+}
+
+void server_end(unsigned number) {
+	struct process *p = &process[number];
+	for (unsigned i = 0; i < p->workers; i++) close_worker(p, &p->worker[i]);
+	if (p->workers) datagram_sockets_close(&p->sockets);
+	p->workers = 0;
+}
+
+void server_close(void) {
+	for (unsigned i = 0; i < SERVER_PROCESSES; i++) server_end(i);
+	network_close();
+}
+
+void server_choose(unsigned worker) { chosen = &process[last].worker[worker % process[last].workers]; }
+
+unsigned server_last(void) { return last; }
+
+struct quic *server_worker(unsigned number, unsigned worker) {
+	return worker < process[number].workers ? process[number].worker[worker].quic : NULL;
 }
 
 struct quic *server_quic(void) {
-	return quic;
+	return process->worker->quic;
 }
 struct conn_options *server_options(void) {
 	return &options;
 }
 
-/* Waits for threads that find and read files: their time is none here. */
-static void finish_jobs(void) {
-	for (int i = 0; site_context_jobs(&context.site); i++) {
-		const struct timespec millisecond = {.tv_nsec = 1000000};
-		require(i < JOB_MS);
-		(void)nanosleep(&millisecond, NULL);
-		require(io_wait(context.loop, 0) == 0);
-		site_context_collect(&context.site);
+void server_set_up(void) {
+	counters = &counted;
+	site_make();
+	certificates = site_certificates();
+	require(workspace_open() == 0);
+}
+
+void server_tear_down(void) {
+	for (unsigned i = 0; i < SERVER_PROCESSES; i++)
+		for (unsigned k = 0; k < SERVER_WORKERS; k++) free_context(&process[i].worker[k].context);
+	certificates_release(certificates);
+	site_remove();
+}
+
+/* Each worker does a turn, and once more as long as they pass on anything. */
+void server_turn(void) {
+	bool any = true;
+	for (int n = 0; any; n++) {
+		require(n < TURNS_MAX);
+		any = false;
+		for (unsigned i = 0; i < SERVER_PROCESSES; i++)
+			for (unsigned k = 0; k < process[i].workers; k++) any |= turn(&process[i].worker[k]);
 	}
 }
 
-void server_turn(void) {
-	require(io_wait(context.loop, 0) == 0);
-	context.site.now_ms = io_now(context.loop);
-	names_turn(context.site.names, io_now_ns(context.loop));
-	while (network_has_arrived()) quic_readable(&quic->cookie[0]);
-	if (quic->cookie[0].held.bytes) quic_writable(&quic->cookie[0]); /* the kernel's socket is never full */
-	for (int ready; (ready = io_canwrite(context.loop)) != -1;) quic_writable(io_cookie(context.loop, ready));
-	quic_turn(quic);
-	if (!site_context_jobs(&context.site)) return;
-	finish_jobs();
-	quic_turn(quic);
+static int64_t next_of(const struct quic *e) {
+	int64_t next = e->alarm.deadline_ns ? e->alarm.deadline_ns : INT64_MAX;
+	for (const struct quic_connection *c = e->first; c; c = c->next)
+		if (c->alarm.deadline_ns && c->alarm.deadline_ns < next) next = c->alarm.deadline_ns;
+	return next;
 }
 
 int64_t server_next_ns(void) {
-	int64_t next = quic->alarm.deadline_ns ? quic->alarm.deadline_ns : INT64_MAX;
-	for (const struct quic_connection *c = quic->first; c; c = c->next)
-		if (c->alarm.deadline_ns && c->alarm.deadline_ns < next) next = c->alarm.deadline_ns;
+	int64_t next = INT64_MAX;
+	for (unsigned i = 0; i < SERVER_PROCESSES; i++) {
+		for (unsigned k = 0; k < process[i].workers; k++) {
+			const int64_t other = next_of(process[i].worker[k].quic);
+			if (other < next) next = other;
+		}
+	}
 	return next;
 }
