@@ -13,8 +13,7 @@ enum { MESSAGES = 64 }; /* that are received from a channel in a turn */
 struct forwarded {
 	union io_address peer, local;
 	uint16_t port; /* of the socket on which it has come */
-	uint8_t ecn, hops;
-	bool returned;
+	uint8_t ecn, hops, returned;
 };
 
 static bool adopt(struct quic_cookie *c, int fd, struct quic *e, const struct datagram_channel *channel) {
@@ -53,10 +52,17 @@ static struct quic_cookie *socket_of(struct quic *e, unsigned port) {
 	return e->sockets ? e->cookie : NULL;
 }
 
+/* Returns whether the addresses are such as a datagram has: ngtcp2 ends the process for others. */
+static bool is_sound(const struct forwarded *f) {
+	const sa_family_t family = f->peer.any.sa_family;
+	return (family == AF_INET || family == AF_INET6) && f->local.any.sa_family == family;
+}
+
 static void take_message(struct quic *e, size_t length) {
 	struct forwarded f;
 	ngtcp2_path_storage path;
 	memcpy(&f, e->message, sizeof f);
+	if (!is_sound(&f)) return;
 	quic_set_path(&path, &f.local, &f.peer);
 	const struct quic_datagram d = {.socket = socket_of(e, f.port),
 									.path = path.path,
@@ -75,7 +81,7 @@ void quic_channel_readable(struct quic_cookie *channel) {
 		const ssize_t n = io_tryread(loop, channel->fd, e->message, sizeof(struct forwarded) + IO_DATAGRAM_ROOM);
 		if (n == -1) return;
 		if (n > (ssize_t)sizeof(struct forwarded)) take_message(e, (size_t)n);
-		if (n > 0) continue;
+		if (n > 0 || channel->channel->inner == channel->fd) continue; /* the own channel has no end: 0 is a message */
 		channel->gone = true;
 		io_dontwantread(loop, channel->fd);
 		return;
