@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-FUZZERS = ("field_section", "http3", "quic")
+FUZZERS = ("field_section", "http3", "quic", "quic_channels")
 SECONDS = 10
 
 
