@@ -144,6 +144,7 @@ static void watch_sockets(struct quic *e, bool watch) {
 
 void quic_serve(struct quic *e) {
 	e->begun_ns = io_now_ns(e->context->loop);
+	e->probed_ms = io_now(e->context->loop) - QUIC_PROBE_AGAIN_MS;
 	watch_sockets(e, true);
 }
 
@@ -166,11 +167,11 @@ void quic_use_fields(struct quic *e, struct slice lines) {
 void quic_take_datagram(struct quic *e, const struct quic_datagram *d) {
 	ngtcp2_version_cid id;
 	const int result = ngtcp2_pkt_decode_version_cid(&id, d->bytes, d->length, QUIC_ID_LENGTH);
-	if (result == NGTCP2_ERR_VERSION_NEGOTIATION && d->length >= QUIC_INITIAL_MIN) quic_negotiate_version(e, d, &id);
+	if (result == NGTCP2_ERR_VERSION_NEGOTIATION && d->length >= QUIC_INITIAL_MIN && !quic_probe_arrived(e, d, &id))
+		quic_negotiate_version(e, d, &id);
 	if (result != 0) return;
 	const int initial_type = id.version == NGTCP2_PROTO_VER_V2 ? INITIAL_V2 : INITIAL_V1;
 	const bool is_long = d->bytes[0] & LONG_HEADER, initial = is_long && (d->bytes[0] & LONG_TYPE) == initial_type;
-	if (is_long && quic_probe_answered(e, &id)) return;
 	struct quic_connection *c = quic_table_find(&e->table, id.dcid, id.dcidlen);
 	if (!c && quic_pass_on(e, d, &id, initial)) return;
 	if (!c && initial) c = quic_begin(e, d);

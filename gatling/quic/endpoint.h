@@ -28,7 +28,9 @@ enum {
 	QUIC_HALF_OPEN_MAX = 1024,            /* at most: another one then takes the place of the oldest */
 	QUIC_RETRY_S = 10,                    /* for which a token of a Retry is valid */
 	QUIC_STRAYS = 64,                     /* stateless resets and version negotiations that are sent in a second */
-	QUIC_PROBE_MS = 1000,                 /* between two questions to the own port, until there is an answer */
+	QUIC_PROBE_AGAIN_MS = 60000,          /* between two datagrams to the own port; */
+	QUIC_PROBE_MS = 1000,                 /* if the last one has not arrived; */
+	QUIC_PROBES = 5,                      /* after so many of those, HTTP/3 is not announced */
 	QUIC_CHECK_MS = 1000,                 /* between two looks at how long connections have waited */
 	QUIC_MEMORY_PART = 2,                 /* 1/2 of --limit memory is the most that QUIC takes */
 	QUIC_CONNECTIONS_PART = 2,            /* and 1/2 of --limit connections: more take the places of idle ones, */
@@ -78,9 +80,10 @@ struct quic {
 	unsigned sockets, channels;
 	EVP_CIPHER_CTX *mask;                               /* of connection IDs */
 	bool handed_over;                                   /* a successor receives */
-	ngtcp2_cid probe;                                   /* to which the answers to its own questions are sent */
-	int64_t probed_ms;                                  /* when it asked last */
-	bool reachable;                                     /* there was an answer */
+	ngtcp2_cid probe;                                   /* the source of the datagrams to its own port, */
+	int64_t probed_ms;                                  /* when it sent the last one, */
+	unsigned missing;                                   /* and how many of the last ones have not arrived; */
+	bool reachable;                                     /* it may announce HTTP/3 */
 	int64_t begun_ns;                                   /* when it began to receive */
 	char *message;                                      /* room for one of a channel */
 	struct quic_connection *first;                      /* all */
@@ -191,11 +194,11 @@ bool quic_pass_on(struct quic *e, const struct quic_datagram *datagram, const ng
 
 /* --- probe.c --- */
 
-/* Asks the server's own port, again and again until there is an answer. */
+/* Sends a datagram to the server's own port, if it is time. Must be called in each turn. */
 void quic_probe(struct quic *e);
 
-/* Returns whether a packet is that answer. */
-bool quic_probe_answered(struct quic *e, const ngtcp2_version_cid *id);
+/* Returns whether a datagram of an unknown version is one of those, which needs no answer. */
+bool quic_probe_arrived(struct quic *e, const struct quic_datagram *datagram, const ngtcp2_version_cid *id);
 
 /* --- stray.c --- */
 

@@ -1,7 +1,8 @@
-/* probe.c - see endpoint.h: the server asks its own port, with a version that there is not (RFC 9000, section 6), so
- * that it announces HTTP/3 only where its datagrams come through. */
+/* probe.c - see endpoint.h: the server sends datagrams to its own port, of a version that there is not (RFC 9000,
+ * section 15), so that it announces HTTP/3 only where they come through. */
 #include <arpa/inet.h>
 
+#include "gatling/base/notice.h"
 #include "gatling/quic/endpoint.h"
 
 enum { VERSION = 0x1a2a3a4a, FIRST = 0xc0 /* of a long header (RFC 9000, section 17.2) */ };
@@ -36,17 +37,34 @@ static void probe(struct quic *e, const struct quic_cookie *s) {
 	quic_send(s, &path.path, packet, sizeof packet);
 }
 
-void quic_probe(struct quic *e) {
-	if (e->reachable || !e->begun_ns || !e->sockets) return;
-	const int64_t now_ms = io_now(e->context->loop);
-	if (now_ms - e->probed_ms < QUIC_PROBE_MS) return;
-	e->probed_ms = now_ms;
-	probe(e, &e->cookie[e->sockets - 1]);
+/* Says what is wrong, once for the whole process. */
+static void give_up(struct quic *e, unsigned port) {
+	e->reachable = false;
+	notice(0,
+		   "UDP port %u gets nothing, not even from this machine: HTTP/3 is not announced; let the firewall accept UDP "
+		   "to it",
+		   port);
 }
 
-bool quic_probe_answered(struct quic *e, const ngtcp2_version_cid *id) {
-	const bool answered = !id->version && id->dcidlen && id->dcidlen == e->probe.datalen &&
-						  memcmp(id->dcid, e->probe.data, id->dcidlen) == 0;
-	e->reachable |= answered;
-	return answered;
+void quic_probe(struct quic *e) {
+	if (!e->begun_ns || !e->sockets || e->handed_over) return;
+	const int64_t now_ms = io_now(e->context->loop);
+	const struct quic_cookie *s = &e->cookie[e->sockets - 1];
+	if (now_ms - e->probed_ms < (e->missing ? QUIC_PROBE_MS : QUIC_PROBE_AGAIN_MS)) return;
+	if (e->missing == QUIC_PROBES) give_up(e, s->port);
+	if (e->missing <= QUIC_PROBES) e->missing++;
+	if (e->missing <= QUIC_PROBES) quic_check_later(e); /* it is soon known, also without clients */
+	e->probed_ms = now_ms;
+	probe(e, s);
+}
+
+bool quic_probe_arrived(struct quic *e, const struct quic_datagram *d, const ngtcp2_version_cid *id) {
+	uint8_t generation;
+	if (id->version != VERSION) return false;
+	if (id->scidlen && id->scidlen == e->probe.datalen && memcmp(id->scid, e->probe.data, id->scidlen) == 0) {
+		e->missing = 0;
+		e->reachable = true;
+		return true;
+	}
+	return quic_id_read(e, id->dcid, id->dcidlen, &generation) && quic_pass_on(e, d, id, false);
 }

@@ -132,6 +132,14 @@ static int number_in(const struct cmsghdr *c) {
 	return number;
 }
 
+/* Returns whether a datagram of the server's socket is to that itself. */
+static bool is_to_server(int fd, const union io_address *to) {
+	union io_address own;
+	socklen_t length = sizeof own;
+	require(getsockname(fd, &own.any, &length) == 0);
+	return to->ipv4.sin_port == own.ipv4.sin_port;
+}
+
 /* Sends a message that is not a datagram. */
 static ssize_t pass_message(int fd, const struct msghdr *m, int flags) {
 	static uint8_t message[NETWORK_MESSAGE];
@@ -170,8 +178,9 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags) {
 	memcpy(&client.ipv4, m->msg_name, sizeof client.ipv4);
 	const uint8_t *at = m->msg_iov->iov_base;
 	const size_t length = m->msg_iov->iov_len, step = segment ? segment : length;
+	const bool to_server = is_to_server(fd, &client);
 	for (size_t done = 0; done < length; done += step)
-		send_one(false, &client, at + done, length - done < step ? length - done : step, ecn);
+		send_one(to_server, &client, at + done, length - done < step ? length - done : step, ecn);
 	return (ssize_t)length;
 }
 

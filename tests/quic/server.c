@@ -71,11 +71,12 @@ static void open_worker(struct process *p, unsigned number) {
 	w->context.draining = DRAIN_NOT;
 	w->quic = quic_new(&w->context, &p->sockets, number, p->workers);
 	require(w->quic);
-	w->quic->bbr = false;      /* whatever this machine prefers */
-	w->quic->reachable = true; /* it need not ask itself */
+	w->quic->bbr = false; /* whatever this machine prefers */
 	quic_use_certificates(w->quic, certificates, false);
 	quic_use_fields(w->quic, SLICE("Server: gatling\r\n"));
 	quic_serve(w->quic);
+	w->quic->reachable = true; /* so that there are no other datagrams than those of the test */
+	w->quic->probed_ms = io_now(w->context.loop);
 }
 
 /* Takes a descriptor out of a loop, but leaves it open. */
@@ -108,7 +109,7 @@ static void finish_jobs(struct conn_context *w) {
 	}
 }
 
-/* Does a turn of a worker's loop. Returns whether something has come through a channel. */
+/* Does a turn of a worker's loop. Returns whether it has received anything, which it may have passed on. */
 static bool turn(struct worker *w) {
 	struct conn_context *context = &w->context;
 	struct quic_cookie *socket = &w->quic->cookie[0];
@@ -116,7 +117,7 @@ static bool turn(struct worker *w) {
 	require(io_wait(context->loop, 0) == 0);
 	context->site.now_ms = io_now(context->loop);
 	names_turn(context->site.names, io_now_ns(context->loop));
-	while (w == chosen && network_has_arrived()) quic_readable(socket);
+	for (; w == chosen && network_has_arrived(); any = true) quic_readable(socket);
 	for (int ready; (ready = io_canread(context->loop)) != -1; any = true)
 		quic_readable(io_cookie(context->loop, ready));
 	if (socket->held.bytes) quic_writable(socket); /* the kernel's socket is never full */
@@ -213,7 +214,7 @@ void server_tear_down(void) {
 	site_remove();
 }
 
-/* Each worker does a turn, and once more as long as they pass on anything. */
+/* Each worker does a turn, and another one as long as any of them may have passed on something. */
 void server_turn(void) {
 	bool any = true;
 	for (int n = 0; any; n++) {
