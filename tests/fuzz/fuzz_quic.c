@@ -13,17 +13,8 @@ enum { OTHERS = 4, LONG_MS = 20000, ID_AT = 1 };
 
 /* --- what is put in the place of what --- */
 
-static struct slice payload, xored;
+static struct slice xored;
 static size_t xored_at;
-
-/* The frames of the input, and padding. */
-static void change_payload(uint8_t *plain, size_t plain_length) {
-	if (!payload.length) return;
-	const size_t n = payload.length < plain_length ? payload.length : plain_length;
-	memcpy(plain, payload.at, n);
-	memset(plain + n, 0, plain_length - n);
-	payload.length = 0;
-}
 
 static void change_datagram(uint8_t *datagram, size_t datagram_length) {
 	for (size_t i = 0; i < xored.length && xored_at + i < datagram_length; i++)
@@ -47,24 +38,18 @@ static void send_raw(unsigned from, struct slice s, bool short_header) {
 
 static bool may_send(void) { return client->streams < CLIENT_STREAMS; }
 
-/* Has a packet sent that has this payload. */
-static void send_frames(struct slice s) {
-	static const char room[CLIENT_STREAM_SENT];
-	if (!may_send()) return;
-	payload = s;
-	client_send(client, false, (struct slice){.at = room, .length = CLIENT_STREAM_SENT}, false);
-}
-
 static void step(void) {
 	const uint8_t what = octet();
 	switch (what & 7) {
 	case 0: pass(what >> 3); break;
 	case 1: pass((what >> 3) * 100); break;
 	case 2: send_raw(what >> 6, octets((size_t)octet() * 4), what & 8); break;
-	case 3:
-		send_frames(octets(octet()));
+	case 3: {
+		const struct slice s = octets(octet());
+		if (may_send()) client_send_frames(client, s);
 		if (what & 8) pass(1);
 		break;
+	}
 	case 4:
 		xored_at = (size_t)(what >> 3) * (what & 0x80 ? 16 : 1);
 		xored = octets(octet() & 15);
@@ -104,12 +89,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t input_length) {
 	if (!is_set_up) server_set_up();
 	is_set_up = true;
 	input_set(input, input_length);
-	payload.length = xored.length = 0;
+	xored.length = 0;
 	server_open(1);
 	const uint8_t how = octet();
 	if (how & 1) server_quic()->half_open += QUIC_HALF_OPEN; /* it validates addresses */
 	client = client_new(0);
-	client->change = change_payload;
 	client->garble = change_datagram;
 	if (!(how & 2)) pass(10 * NETWORK_DELAY_MS);
 	while (input_left()) step();

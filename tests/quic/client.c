@@ -75,13 +75,22 @@ static int take_reset(ngtcp2_conn *conn, int64_t id, uint64_t size, uint64_t err
 /* The client whose packet is encrypted: ngtcp2 does not say. */
 static struct client *writing;
 
+/* Puts frames, and padding, in the place of those of a packet. */
+static void replace(struct slice *frames, uint8_t *plain, size_t length) {
+	const size_t n = frames->length < length ? frames->length : length;
+	if (!n) return;
+	memcpy(plain, frames->at, n);
+	memset(plain + n, 0, length - n);
+	frames->length = 0;
+}
+
 static int encrypt(uint8_t *to, const ngtcp2_crypto_aead *aead, const ngtcp2_crypto_aead_ctx *context,
 				   const uint8_t *plain, size_t length, const uint8_t *nonce, size_t nonce_length, const uint8_t *data,
 				   size_t data_length) {
 	uint8_t copy[NETWORK_DATAGRAM];
 	require(length <= sizeof copy);
 	memcpy(copy, plain, length);
-	if (writing && writing->change) writing->change(copy, length);
+	if (writing) replace(&writing->frames, copy, length);
 	return ngtcp2_crypto_encrypt_cb(to, aead, context, copy, length, nonce, nonce_length, data, data_length);
 }
 
@@ -231,6 +240,12 @@ struct client_stream *client_send(struct client *c, bool uni, struct slice octet
 	*s = (struct client_stream){.id = -1, .uni = uni, .ends = ends, .length = octets.length};
 	memcpy(s->out, octets.at, octets.length);
 	return s;
+}
+
+void client_send_frames(struct client *c, struct slice frames) {
+	static const char room[CLIENT_STREAM_SENT];
+	c->frames = frames;
+	client_send(c, false, (struct slice){.at = room, .length = sizeof room}, false);
 }
 
 struct client_stream *client_get(struct client *c, const char *path) {

@@ -39,8 +39,8 @@ struct client {
 	bool was_reset, was_retried; /* by a stateless reset; a Retry has come */
 	unsigned marks;              /* datagrams that came with CE */
 	bool silent;                 /* it answers nothing from now on */
-	/* Change the payload of a packet before it is encrypted, and a datagram before it is sent. NULL: nothing does. */
-	void (*change)(uint8_t *payload, size_t length);
+	struct slice frames;         /* that stand in the next packet instead of its own; none: it has its own */
+	/* Changes a datagram before it is sent. NULL: nothing does. */
 	void (*garble)(uint8_t *datagram, size_t length);
 };
 
@@ -50,6 +50,10 @@ void client_free(struct client *c);
 
 /* Sends octets on a new stream. Returns it. */
 struct client_stream *client_send(struct client *c, bool uni, struct slice octets, bool ends);
+
+/* Sends a packet with these frames alone, as many as fit, and padding. It takes one of CLIENT_STREAMS. The octets must
+ * be there until time passes. */
+void client_send_frames(struct client *c, struct slice frames);
 
 /* Asks for a file. Returns the stream. */
 struct client_stream *client_get(struct client *c, const char *path);

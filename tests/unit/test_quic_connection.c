@@ -83,6 +83,28 @@ static void the_token_of_a_retry_is_of_one_address(void **state) {
 	assert_true(get());
 }
 
+/* Has the client send its token again after that time, or soon after it. */
+static void send_token_after(int ms) {
+	server_quic()->half_open += QUIC_HALF_OPEN;
+	network_set_fate(lose_what_follows_a_retry);
+	assert_true(pass_until(was_retried, SHORT_MS));
+	pass(ms);
+	network_set_fate(NULL);
+	pass(2 * ms);
+	server_quic()->half_open -= QUIC_HALF_OPEN;
+}
+
+static void the_token_of_a_retry_is_valid_for_some_time(void **state) {
+	(void)state;
+	send_token_after(QUIC_RETRY_S / 2 * 1000);
+	assert_true(client->open);
+	(void)tear_down(state);
+	(void)set_up(state);
+	send_token_after((QUIC_RETRY_S + 1) * 1000);
+	assert_false(client->open);
+	assert_int_equal(server_quic()->connections, 0);
+}
+
 /* --- while it is open --- */
 
 static void keys_are_updated(void **state) {
@@ -206,6 +228,7 @@ int main(void) {
 		TEST(a_handshake_without_an_end_is_given_up),
 		TEST(when_many_handshakes_are_under_way_an_address_is_validated),
 		TEST(the_token_of_a_retry_is_of_one_address),
+		TEST(the_token_of_a_retry_is_valid_for_some_time),
 		TEST(keys_are_updated),
 		TEST(many_small_answers_fill_datagrams_that_are_sent_at_once),
 		TEST(a_response_that_cannot_be_completed_is_reset),
