@@ -4,7 +4,7 @@
 /* RFC 9000, section 20.1. */
 enum { FLOW_CONTROL_ERROR = 3, STREAM_LIMIT_ERROR = 4, CONNECTION_ID_LIMIT_ERROR = 9, CRYPTO_BUFFER_EXCEEDED = 13 };
 
-enum { SHORT_MS = 1000, FRAMES = 512, PACKETS = CLIENT_STREAMS - 2, ID_LENGTH = 8, CHALLENGE_LENGTH = 9 };
+enum { SHORT_MS = 1000, FRAMES = 512, PACKETS = CLIENT_STREAMS - 2, ID_LENGTH = 8, CHALLENGE_LENGTH = 9, IDLE = 8 };
 enum { AMPLIFICATION = 3, ANSWERED = 4 /* of the challenges in a datagram, by ngtcp2 */ };
 enum { STREAM_AT = 0x0e /* with an offset and a length */, CRYPTO = 6, NEW_ID = 0x18, CHALLENGE = 0x1a };
 
@@ -124,6 +124,26 @@ static void so_much_of_a_handshake_is_kept(void **state) {
 	assert_ends_with(CRYPTO_BUFFER_EXCEEDED);
 }
 
+/* No more than they take now. */
+static void when_memory_runs_short_those_give_way_that_are_idle_longest(void **state) {
+	(void)state;
+	struct conn_context *w = server_quic()->context;
+	struct client *idle[IDLE];
+	const size_t memory_max = w->memory_max;
+	for (unsigned i = 0; i < IDLE; i++) {
+		idle[i] = client_new(2 + i);
+		assert_serves(idle[i]);
+		pass(QUIC_CHECK_MS);
+	}
+	w->memory_max = QUIC_MEMORY_PART * w->quic_memory;
+	assert_serves_another();
+	w->memory_max = memory_max;
+	assert_true(client->ended);
+	assert_int_equal(client->error, HTTP3_NO_ERROR);
+	assert_false(idle[IDLE - 1]->ended);
+	for (unsigned i = 0; i < IDLE; i++) client_free(idle[i]);
+}
+
 /* --- floods --- */
 
 /* Sends as many as fit into PACKETS packets. Returns what has been sent meanwhile. */
@@ -191,6 +211,7 @@ int main(void) {
 		TEST_OPEN(so_many_streams_of_one_direction_may_be_open),
 		TEST_OPEN(so_many_connection_ids_are_kept),
 		TEST_OPEN(so_much_of_a_handshake_is_kept),
+		TEST_OPEN(when_memory_runs_short_those_give_way_that_are_idle_longest),
 		TEST_OPEN(few_challenges_of_a_datagram_are_answered),
 		TEST_OPEN(an_address_that_is_not_validated_gets_three_times_what_it_sent),
 		TEST_OPEN(so_many_versions_are_negotiated_in_a_second),
