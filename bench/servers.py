@@ -21,12 +21,16 @@ Caddy) or for each worker.
 Each listens for one of PROTOCOLS. For TLS all have the same certificate (ECDSA, P-256), TLS 1.2 and
 1.3, tickets, and encryption by the kernel if they support it. Not all of them can select the suite
 of TLS 1.3, so the client should offer only one. A connection takes any number of requests, over
-HTTP/2, too, of which 128 may be under way:
+HTTP/2, too, of which 128 may be under way. With HTTP/3 they also speak HTTP/2, on the same port of
+TCP:
 
     nginx     http2_chunk_size is a record of TLS; a port for HTTP/2 in clear text takes no HTTP/1.1
     h2o       uses the key in its own process, without neverbleed
     lighttpd  mod_openssl, else it does not speak TLS; it answers 8 requests of a connection at a time
-    caddy     does not announce HTTP/3 in each answer
+    caddy     does not announce HTTP/3 in each answer, unless it is to speak that
+
+A build with HTTP/3 may take libraries that this system has not, and other servers with HTTP/3 may
+be installed in another system: each then runs in the root of that system (tests/root.py, as root).
 """
 
 import contextlib
@@ -41,19 +45,24 @@ import tempfile
 import time
 from pathlib import Path
 
+TOP = Path(__file__).resolve().parents[1]
+sys.path.append(str(TOP / "tests"))
+
 from processes import Process
+from root import inside
 
 BACKLOG = 65535
 CONNECTIONS_MAX = 19000  # of a worker, fewer than its limit on descriptors
 START_S = 10
 IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); Python 3.11 lacks it
 YARDSTICKS = ("epoll", "lazy")
-PROTOCOLS = ("http", "https", "h2", "h2c")  # HTTP/1.1 and HTTP/2 with TLS, HTTP/2 in clear text
-TLS_PROTOCOLS = ("https", "h2")
+PROTOCOLS = ("http", "https", "h2", "h2c", "h3")  # HTTP/1.1 and HTTP/2 with TLS, HTTP/2 in clear text, HTTP/3
+TLS_PROTOCOLS = ("https", "h2", "h3")
 
 NGINX = """
 worker_processes {workers};
 worker_rlimit_nofile 20000;
+{more}
 daemon off;
 pid {directory}/nginx-{port}.pid;
 error_log /dev/null crit;
@@ -109,7 +118,7 @@ CADDY = """
         output discard
     }}
     servers {{
-        protocols h1 h2 h2c
+        protocols h1 h2 h2c{more}
     }}
 }}
 {scheme}://127.0.0.1:{port} {{
@@ -164,6 +173,14 @@ ssl.openssl.ssl-conf-cmd = ( "MinProtocol" => "TLSv1.2", "Options" => "KTLS" )""
     "caddy": "tls {certificate} {certificate}",
 }
 CLEAR_HTTP2 = {"nginx": " http2"}  # the others recognise it by its first bytes
+HTTP3 = {
+    "nginx": """;
+        listen 127.0.0.1:{port} quic reuseport;
+        quic_gso on""",
+    "caddy": "",
+}
+# The text for {more} in a configuration with HTTP/3. With quic_bpf fewer connections break at a reload.
+HTTP3_MORE = {"nginx": "quic_bpf on;", "caddy": " h3"}
 
 
 def raise_descriptor_limit():
@@ -181,9 +198,12 @@ def bound_socket(address, kind=socket.SOCK_STREAM):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Returns a port that is free for TCP and UDP."""
+    while True:
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp, contextlib.suppress(OSError):
+            tcp.bind(("127.0.0.1", 0))
+            udp.bind(tcp.getsockname())
+            return tcp.getsockname()[1]
 
 
 def tcp_memory():
@@ -194,6 +214,19 @@ def tcp_memory():
 
 def scheme(protocol):
     return "https" if protocol in TLS_PROTOCOLS else "http"
+
+
+def configuration(name, port, root, directory, protocol="http", certificate=None, workers=1, listen="", production=False):
+    """Returns the configuration of a server. See Servers.start()."""
+    words = CLEAR_HTTP2.get(name, "") if protocol == "h2c" else ""
+    if protocol in TLS_PROTOCOLS:
+        words = (TLS[name] + (HTTP3[name] if protocol == "h3" else "")).format(certificate=certificate, port=port)
+    return CONFIGURED[name][0].format(
+        workers=workers, extra_workers=workers if workers > 1 else 0, port=port, root=root, directory=directory,
+        listen="" if production else f" backlog={BACKLOG}{listen}", lasting="" if production else LASTING.get(name, ""),
+        connections=CONNECTIONS_MAX, user=os.environ.get("USER", "root"), scheme=scheme(protocol), protocol=words,
+        more=HTTP3_MORE[name] if protocol == "h3" else "",
+    )  # fmt: skip
 
 
 def _files(pid, pattern):
@@ -209,7 +242,7 @@ class Server:
     def __init__(self, name, port, protocol, command, cores, directory):
         self.name, self.port, self.protocol = name, port, protocol
         words = directory / f"{name}-{port}.stderr"
-        environment = os.environ | {"GOMAXPROCS": str(len(cores)), "XDG_CONFIG_HOME": str(directory)}
+        environment = os.environ | {"GOMAXPROCS": str(len(cores)), "XDG_CONFIG_HOME": str(directory), "XDG_DATA_HOME": str(directory)}
         with open(words, "wb") as stderr:
             self.process = Process(command, cores, stdout=subprocess.DEVNULL, stderr=stderr, env=environment)
         deadline = time.monotonic() + START_S
@@ -250,12 +283,16 @@ class Server:
 
 
 class Servers:
-    """Starts servers of a temporary directory. At the end stops them and removes it."""
+    """Starts servers of a temporary directory. At the end stops them and removes it. own: the root
+    of the system whose libraries the build takes; others: that of the system in which the other
+    servers are installed; by default this one."""
 
-    def __init__(self, build):
+    def __init__(self, build, own=None, others=None):
         self.build = Path(build)
         self.directory = Path(tempfile.mkdtemp(prefix="gatling-versus-"))
         self.directory.chmod(0o755)
+        shared = [str(self.directory), str(self.build.resolve()), str(TOP)]
+        self.own, self.others = (inside(root, "/", *shared) if root else [] for root in (own, others))
         self.root = self.directory / "root"
         self.root.mkdir()
         self.cores = sorted(os.sched_getaffinity(0))
@@ -285,28 +322,23 @@ class Servers:
         path.write_bytes(made.stdout)
         return path
 
+    def program(self, name):
+        """Returns the command that runs a program of the build."""
+        return [*self.own, (self.build.resolve() if self.own else self.build) / name]
+
     def command(self, name, port, workers, file, once, listen, protocol, production=False):
         if name in ("gatling", "uring"):
             ports = ["-p", port]
             if protocol in TLS_PROTOCOLS:
                 ports = ["-p", 0, "--https", "--tls-port", port, "--cert", self.certificate]
-            return [self.build / ("uring" if name == "uring" else "") / "gatling", "-c", self.root, "-i", "127.0.0.1", *ports, "-n", "-j", workers, *([] if production else ["-T", "3600"])]
+            return [*self.program("uring/gatling" if name == "uring" else name), "-c", self.root, "-i", "127.0.0.1", *ports, "-n", "-j", workers, *([] if production else ["-T", "3600"])]
         if name in YARDSTICKS:
             flags = ["-1"] * once + ["-l"] * (name == "lazy")
-            return [self.build / "bench" / "smallest", *flags, port, self.root / file]
-        text, words = CONFIGURED[name]
+            return [*self.program("bench/smallest"), *flags, port, self.root / file]
         path = self.directory / f"{name}-{port}.conf"
-        if protocol in TLS_PROTOCOLS:
-            words_of_protocol = TLS[name].format(certificate=self.certificate)
-        else:
-            words_of_protocol = CLEAR_HTTP2.get(name, "") if protocol == "h2c" else ""
-        path.write_text(text.format(
-            workers=workers, extra_workers=workers if workers > 1 else 0, port=port, root=self.root,
-            listen="" if production else f" backlog={BACKLOG}{listen}", lasting="" if production else LASTING.get(name, ""),
-            directory=self.directory, connections=CONNECTIONS_MAX, user=os.environ.get("USER", "root"),
-            scheme=scheme(protocol), protocol=words_of_protocol,
-        ))  # fmt: skip
-        return [*words, path]
+        certificate = self.certificate if protocol in TLS_PROTOCOLS else None
+        path.write_text(configuration(name, port, self.root, self.directory, protocol, certificate, workers, listen, production))
+        return [*self.others, *CONFIGURED[name][1], path]
 
     def start(self, name, workers=1, file=None, once=False, listen=" deferred reuseport", protocol="http", production=False):
         """Starts a server. file and once are for yardsticks, which have a single answer; listen

@@ -41,7 +41,7 @@ from curves import can_draw, draw_panels
 from enclosure import delays_packets, run_enclosed
 from guests import GuestError, Missing, boot, kernel_file, make_initramfs, modules_of, programs_of, tables_of
 from processes import end_on_signals
-from servers import BACKLOG, CONFIGURED, CONNECTIONS_MAX, LASTING, those_installed
+from servers import configuration, those_installed
 
 PORTS = {"gatling": 8000, "nginx": 8001}
 CONTROLS, DELAYS_MS, LOSSES = ["cubic", "bbr"], [0, 10, 40, 200], [0, 1]
@@ -136,9 +136,7 @@ def commands():
 
 
 def nginx_configuration():
-    text = CONFIGURED["nginx"][0].format(workers=1, port=PORTS["nginx"], root="/www", directory="/tmp", connections=CONNECTIONS_MAX,
-                                         listen=f" backlog={BACKLOG} deferred reuseport", lasting=LASTING["nginx"], protocol="")  # fmt: skip
-    return text.replace("127.0.0.1", NEAR)
+    return configuration("nginx", PORTS["nginx"], "/www", "/tmp", listen=" deferred reuseport").replace("127.0.0.1", NEAR)
 
 
 def program(name):

@@ -4,7 +4,10 @@
 
 BUILD is one with HTTP3=yes, whose httpbench makes the load. --own is the root of the system whose libraries BUILD takes,
 --others that of the system in which nginx and Caddy are installed: by default this one. (Debian 13 with backports has
-the libraries, and Debian forky nginx 1.30 and Caddy 2.11; see tests/root.py.) Takes root for these.
+the libraries, and Debian forky nginx 1.30 and Caddy 2.11; see tests/root.py.)
+
+The network is a loopback of its own, whose packets have 1500 bytes at most, as elsewhere: they may have 65,536 on that
+of the system, which nginx makes use of. Takes root.
 
 A server has one worker, on the first core; the load is on the others. All have the same certificate and no access log.
 The servers take turns. The figures are the medians of the turns, of the server's processor time:
@@ -20,65 +23,20 @@ import argparse
 import json
 import os
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[2]
-sys.path += [str(TOP / "bench"), str(TOP / "tests")]
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import servers
-from processes import Process
-from root import environment, inside
+from processes import Process, end_on_signals
 
 IDLE, OPENS_S, SETTLES_S = 1000, 6, 2
 MEGABYTES = 10
-NGINX = """
-worker_processes 1;
-worker_rlimit_nofile 20000;
-quic_bpf on;
-daemon off;
-pid {directory}/nginx.pid;
-error_log /dev/null crit;
-events {{ worker_connections 19000; }}
-http {{
-    access_log off;
-    sendfile on;
-    open_file_cache max=10000 inactive=3600s;
-    open_file_cache_valid 60s;
-    keepalive_requests 1000000000;
-    keepalive_timeout 3600s;
-    quic_gso on;
-    http2 on;
-    server {{
-        listen 127.0.0.1:{port} quic reuseport;
-        listen 127.0.0.1:{port} ssl;
-        ssl_certificate {certificate};
-        ssl_certificate_key {certificate};
-        root {root};
-    }}
-}}
-"""
-CADDY = """
-{{
-    admin off
-    auto_https off
-    log {{
-        output discard
-    }}
-    servers {{
-        protocols h1 h2 h3
-    }}
-}}
-https://127.0.0.1:{port} {{
-    tls {certificate} {certificate}
-    root * {root}
-    file_server
-}}
-"""
+MTU = 1500
 # The arguments of httpbench for each row, the file, and by what the seconds of a request are multiplied.
 ROWS = {
     "8 x 16": (["-c", 8, "-p", 16], "1k", 1e6),
@@ -88,57 +46,29 @@ ROWS = {
 }
 
 
-def port_of_both():
-    """Returns a port that is free for TCP and UDP."""
-    while True:
-        port = servers.free_port()
-        with socket.socket(type=socket.SOCK_DGRAM) as s:
-            try:
-                s.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
+def enter_network():
+    """Runs this program again, in a network namespace of its own."""
+    if "GATLING_NETWORK" in os.environ:
+        return
+    os.environ["GATLING_NETWORK"] = "1"
+    words = [sys.executable, *sys.argv]
+    os.execvp("unshare", ["unshare", "--net", "sh", "-c", f'ip link set lo mtu {MTU} up && exec "$0" "$@"', *words])
 
 
 class Contest:
-    def __init__(self, options, running):
-        self.options, self.running = options, running
-        shared = [str(running.directory), str(Path(options.build).resolve()), str(TOP)]
-        self.own = inside(options.own, "/", *shared) if options.own else []
-        self.others = inside(options.others, "/", *shared) if options.others else []
+    def __init__(self, seconds, running):
+        self.seconds, self.running = seconds, running
         self.generator = set(running.cores[1:]) or set(running.cores)
 
-    def own_gatling(self, port):
-        """Returns the beginning of the command for this server."""
-        running = self.running
-        return [*self.own, Path(self.options.build).resolve() / "gatling", "-c", running.root, "-i", "127.0.0.1", "-p", 0, "--https", "--tls-port", port,
-                "--cert", running.certificate, "-n"]  # fmt: skip
-
-    def start(self, name):
-        running, port = self.running, port_of_both()
-        values = {"port": port, "directory": running.directory, "root": running.root, "certificate": running.certificate}
-        path = running.directory / f"{name}-{port}.conf"
-        if name == "nginx":
-            path.write_text(NGINX.format(**values))
-            command = [*self.others, "nginx", "-c", path]
-        elif name == "caddy":
-            path.write_text(CADDY.format(**values))
-            command = [*self.others, "env", f"HOME={running.directory}", "caddy", "run", "--adapter", "caddyfile", "--config", path]
-        else:
-            command = [*self.own_gatling(port), "-j", 1, "-T", 3600]
-        server = servers.Server(name, port, "h2", list(map(str, command)), {running.cores[0]}, running.directory)
-        running.running.append(server)
-        return server
-
     def load(self, *flags):
-        command = [*self.own, Path(self.options.build).resolve() / "bench/httpbench", "--insecure", "--json", "-", *flags]
-        return Process(list(map(str, command)), self.generator, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment())
+        command = [*self.running.program("bench/httpbench"), "--insecure", "--json", "-", *flags]
+        return Process(command, self.generator, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def cost(self, server, protocol, row):
         flags, file, unit = ROWS[row]
         self.load(protocol, *flags, "-n", 200, server.url(f"/{file}")).communicate()
         before = server.cpu_s()
-        said = self.load(protocol, *flags, "-d", self.options.seconds, server.url(f"/{file}")).communicate()[0]
+        said = self.load(protocol, *flags, "-d", self.seconds, server.url(f"/{file}")).communicate()[0]
         result = json.loads(said)
         failed = sum(result["failed"].values())
         if failed or not result["answered"]:
@@ -168,17 +98,18 @@ def main():
     parser.add_argument("--own")
     parser.add_argument("--others")
     options = parser.parse_args()
+    enter_network()
+    end_on_signals()
     servers.raise_descriptor_limit()
     found = {}
     contestants = [("gatling", "--http3"), ("nginx", "--http3"), ("caddy", "--http3"), ("gatling", "--http2")]
-    with servers.Servers(options.build) as running:
+    with servers.Servers(options.build, options.own, options.others) as running:
         running.add_file("1k", 1024)
         running.add_file("10m", MEGABYTES * 1000 * 1000)
-        running.certificate.chmod(0o644)
-        contest = Contest(options, running)
+        contest = Contest(options.seconds, running)
         for _ in range(options.turns):
             for name, protocol in contestants:
-                server = contest.start(name)
+                server = running.start(name, protocol="h3")
                 for row in ROWS:
                     found.setdefault((row, name, protocol), []).append(contest.cost(server, protocol, row))
                 found.setdefault(("idle", name, protocol), []).append(contest.idle(server, protocol))

@@ -23,7 +23,7 @@ import time
 
 import http3
 import servers
-from processes import Process
+from processes import Process, end_on_signals
 
 SECONDS_MORE = 3  # of the load: before the first restart, and after the last one
 END_S = 60
@@ -34,8 +34,9 @@ NEW = ["-R", 200, "-c", 200, "-k", 1]
 class Gatling:
     """A process that serves when the object has been made."""
 
-    def __init__(self, contest, port, workers):
-        command = [*contest.own_gatling(port), "-j", workers, "--take-over", contest.running.directory / "socket", "--limit", "drain-delay=1"]
+    def __init__(self, running, port, workers):
+        command = running.command("gatling", port, workers, file=None, once=False, listen="", protocol="h3", production=True)
+        command += ["--take-over", running.directory / "socket", "--limit", "drain-delay=1"]
         self.process = Process(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         said = []
         for line in self.process.stderr:
@@ -53,14 +54,14 @@ class Gatling:
 
 
 @contextlib.contextmanager
-def take_over(contest):
+def take_over(running):
     """Yields the port and a function that restarts the server once."""
-    port, workers = http3.port_of_both(), itertools.cycle((2, 1, 4, 3))
-    current = Gatling(contest, port, next(workers))
+    port, workers = servers.free_port(), itertools.cycle((2, 1, 4, 3))
+    current = Gatling(running, port, next(workers))
 
     def restart():
         nonlocal current
-        new = Gatling(contest, port, next(workers))
+        new = Gatling(running, port, next(workers))
         current.end()
         current = new
 
@@ -69,15 +70,15 @@ def take_over(contest):
 
 
 @contextlib.contextmanager
-def reload(contest):
-    server = contest.start("nginx")
+def reload(running):
+    server = running.start("nginx", protocol="h3")
 
     def restart():
-        pid = next(contest.running.directory.glob("nginx*.pid")).read_text()
+        pid = next(running.directory.glob("nginx*.pid")).read_text()
         os.kill(int(pid), signal.SIGHUP)
 
     yield server.port, restart
-    contest.running.stop(server)
+    running.stop(server)
 
 
 def count(said):
@@ -87,7 +88,7 @@ def count(said):
 
 
 def measure(contest, way, restarts):
-    with way(contest) as (port, restart):
+    with way(contest.running) as (port, restart):
         url = f"https://127.0.0.1:{port}/1k"
         loads = [contest.load("--http3", *flags, "-d", restarts + 2 * SECONDS_MORE, url) for flags in (KEPT, NEW)]
         next_s = time.monotonic() + SECONDS_MORE
@@ -106,10 +107,10 @@ def main():
     parser.add_argument("--others")
     options = parser.parse_args()
     servers.raise_descriptor_limit()
-    with servers.Servers(options.build) as running:
+    end_on_signals()
+    with servers.Servers(options.build, options.own, options.others) as running:
         running.add_file("1k", 1024)
-        running.certificate.chmod(0o644)
-        contest = http3.Contest(options, running)
+        contest = http3.Contest(0, running)
         for name, way in (("take-over", take_over), ("reload", reload)):
             for kind, counts in zip(("kept", "new"), measure(contest, way, options.restarts)):
                 words = ", ".join(f"{n} {re.sub('_', ' ', why)}" for why, n in counts.most_common())
