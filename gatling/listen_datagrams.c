@@ -15,6 +15,8 @@ static void open_address(const struct options *o, struct sockets *udp, struct so
 		const int fd = quic_open_socket(&address.to.any, address.length, address.dual_stack);
 		if (fd == -1 || sockets_add(udp, fd, true, group) == -1) break;
 	}
+	if (!have && errno != ENOSYS && !udp->activated)
+		notice(0, "UDP port %u cannot be used: %s: no HTTP/3 there", socket_port_number(&address), strerror(errno));
 	for (unsigned i = 0, k = 0; i < udp->count; i++) {
 		if (udp->at[i].group != group) continue;
 		if (udp->activated) (void)quic_set_up_socket(udp->at[i].fd);

@@ -1,4 +1,5 @@
-"""A firewall that lets no UDP in: clients are not sent to HTTP/3 (Alt-Svc), and the owner is told."""
+"""A port of UDP where nothing comes in, or that another program has: clients are not sent to HTTP/3 (Alt-Svc), and the
+owner is told."""
 
 import ctypes
 import re
@@ -55,3 +56,13 @@ def test_http3_is_announced_when_the_firewall_lets_udp_in(http3, files, udp, wor
             unblock(udp)
             assert eventually(announced) == f'h3=":{server.tls_port}"; ma=86400'
             assert len(told()) == 1
+
+
+def test_a_port_that_another_program_has_is_named(http3, files, udp):
+    udp.bind(("0.0.0.0", 0))
+    port = udp.getsockname()[1]
+    cert, key = certificate()
+    with http3.server(files, "--tls-port", str(port), "--cert", cert, "--key", key) as server, Connection(("127.0.0.1", port), tls=trusting()) as c:
+        answer = c.get("/small.bin")
+        assert answer.status == 200 and not answer["alt-svc"]
+        assert f"gatling: UDP port {port} cannot be used: Address already in use: no HTTP/3 there" in server.errors
