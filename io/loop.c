@@ -107,14 +107,6 @@ void io_close(io_loop *loop, int fd) {
 	close(fd);
 }
 
-int io_canread(io_loop *loop) { return io_queue_take(loop, IO_READ); }
-int io_canwrite(io_loop *loop) { return io_queue_take(loop, IO_WRITE); }
-
-bool io_postpone_read(io_loop *loop, int fd) { return io_queue_postpone(loop, fd, IO_READ); }
-bool io_postpone_write(io_loop *loop, int fd) { return io_queue_postpone(loop, fd, IO_WRITE); }
-int io_postponed_read(io_loop *loop) { return io_queue_take_postponed(loop, IO_READ); }
-int io_postponed_write(io_loop *loop) { return io_queue_take_postponed(loop, IO_WRITE); }
-
 bool io_reading(const io_loop *loop, int fd) { return loop->entry[fd].reading; }
 
 void io_write_meanwhile(io_loop *loop, int fd, bool meanwhile) {
@@ -253,8 +245,7 @@ static int look(io_loop *loop, int64_t timeout_ns) {
 static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	int64_t timer_ns = io_timer_limit(loop);
 	if (timeout_ns < 0 || (timer_ns >= 0 && timer_ns < timeout_ns)) timeout_ns = timer_ns;
-	for (int d = 0; d < IO_DIRECTIONS; d++)
-		if (io_queue_end_turn(loop, d)) timeout_ns = 0;
+	if (io_queue_end_turn(loop)) timeout_ns = 0;
 	if (loop->tasks && (timeout_ns < 0 || timeout_ns > IO_WAKE_LOST_NS)) timeout_ns = IO_WAKE_LOST_NS;
 	const struct io_entry *wake = &loop->entry[loop->wake_read];
 	/* io_uring may have reported the pipe already, and does not watch it then */
@@ -271,7 +262,7 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 		(void)watch_wake(loop); /* if this fails, it is tried again after the next wake */
 		io_reader_collect(loop);
 	}
-	for (int d = 0; d < IO_DIRECTIONS; d++) io_queue_begin_turn(loop, d);
+	io_queue_begin_turn(loop);
 	return 0;
 }
 

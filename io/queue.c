@@ -38,7 +38,8 @@ static void requeue_last(io_loop *loop, enum io_direction d) {
 	if (io_queue_due(&loop->entry[last], d)) io_queue_add(loop, last, d);
 }
 
-int io_queue_take(io_loop *loop, enum io_direction d) {
+/* Returns the next descriptor of the current turn that is still due, or -1. */
+static int take(io_loop *loop, enum io_direction d) {
 	struct io_queue *q = &loop->queue[d];
 	if (q->last != -1) requeue_last(loop, d);
 	while (q->turn > 0) {
@@ -48,6 +49,9 @@ int io_queue_take(io_loop *loop, enum io_direction d) {
 	}
 	return -1;
 }
+
+int io_canread(io_loop *loop) { return take(loop, IO_READ); }
+int io_canwrite(io_loop *loop) { return take(loop, IO_WRITE); }
 
 /* --- postponed descriptors --- */
 
@@ -62,7 +66,7 @@ static bool grow(struct io_later *l) {
 	return true;
 }
 
-bool io_queue_postpone(io_loop *loop, int fd, enum io_direction d) {
+static bool postpone(io_loop *loop, int fd, enum io_direction d) {
 	struct io_entry *e = &loop->entry[fd];
 	struct io_queue *q = &loop->queue[d];
 	struct io_later *l = &loop->later[d];
@@ -76,6 +80,9 @@ bool io_queue_postpone(io_loop *loop, int fd, enum io_direction d) {
 	return true;
 }
 
+bool io_postpone_read(io_loop *loop, int fd) { return postpone(loop, fd, IO_READ); }
+bool io_postpone_write(io_loop *loop, int fd) { return postpone(loop, fd, IO_WRITE); }
+
 /* Takes the first postponed descriptor. Returns it, or -1 if it is not due or has been closed. */
 static int take_later(io_loop *loop, enum io_direction d) {
 	struct io_later *l = &loop->later[d];
@@ -88,7 +95,7 @@ static int take_later(io_loop *loop, enum io_direction d) {
 	return due ? fd : -1;
 }
 
-int io_queue_take_postponed(io_loop *loop, enum io_direction d) {
+static int take_postponed(io_loop *loop, enum io_direction d) {
 	struct io_queue *q = &loop->queue[d];
 	if (!loop->later[d].length) return -1;
 	if (q->last != -1) requeue_last(loop, d);
@@ -99,16 +106,27 @@ int io_queue_take_postponed(io_loop *loop, enum io_direction d) {
 	return -1;
 }
 
+int io_postponed_read(io_loop *loop) { return take_postponed(loop, IO_READ); }
+int io_postponed_write(io_loop *loop) { return take_postponed(loop, IO_WRITE); }
+
 /* --- turns --- */
 
-bool io_queue_end_turn(io_loop *loop, enum io_direction d) {
+static bool end_turn(io_loop *loop, enum io_direction d) {
 	struct io_queue *q = &loop->queue[d];
 	if (q->last != -1) requeue_last(loop, d);
 	while (q->length && !io_queue_due(&loop->entry[q->head], d)) dequeue(loop, d);
 	return q->length || loop->later[d].length;
 }
 
-void io_queue_begin_turn(io_loop *loop, enum io_direction d) { loop->queue[d].turn = loop->queue[d].length; }
+bool io_queue_end_turn(io_loop *loop) {
+	bool any = false;
+	for (int d = 0; d < IO_DIRECTIONS; d++) any |= end_turn(loop, d);
+	return any;
+}
+
+void io_queue_begin_turn(io_loop *loop) {
+	for (int d = 0; d < IO_DIRECTIONS; d++) loop->queue[d].turn = loop->queue[d].length;
+}
 
 void io_ready(io_loop *loop, int fd, unsigned can) {
 	if (!io_adopted(loop, fd)) return;
