@@ -93,7 +93,8 @@ static int start(struct worker *w) {
 	w->acceptor.context = &w->context;
 	w->acceptor.workers = (unsigned)w->options->workers;
 	w->context.memory_max = w->options->conn.memory / (unsigned)w->options->workers;
-	w->context.batches = (struct batch_pool){.loop = w->context.loop, .queue = w->log, .style.format = w->options->log};
+	w->context.batches =
+		(struct batch_pool){.now_ns = &w->context.site.now_ns, .queue = w->log, .style.format = w->options->log};
 	w->context.exchanges = (struct exchange_context){.site = &w->context.site,
 													 .batches = &w->context.batches,
 													 .limits = w->limits,
@@ -230,8 +231,8 @@ static void handle_control(struct worker *w) {
 
 static void update_dates(struct worker *w) {
 	time_t now = time(NULL);
-	w->context.site.now_ms = io_now(w->context.loop);
-	names_turn(w->context.site.names, io_now_ns(w->context.loop));
+	w->context.site.now_ns = io_now_ns(w->context.loop);
+	w->context.site.now_ms = w->context.site.now_ns / 1000000;
 	const unsigned port = w->quic ? quic_port(w->quic) : 0;
 	if (now == w->context.batches.second && port == w->quic_port) return;
 	w->quic_port = port;

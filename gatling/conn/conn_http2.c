@@ -100,7 +100,7 @@ enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	size_t length = handle_frames(c, run);
 	enum iob_result result = send_frames(c, length, run->resumed ? w->share : CONN_SHARE_MOST);
 	if (result == IOB_FAILED) return CONN_CLOSED;
-	if (result == IOB_DONE && !run->resumed) w->at_once_ms = io_now(w->loop);
+	if (result == IOB_DONE && !run->resumed) w->at_once_ms = w->site.now_ms;
 	if (result == IOB_DONE && (c->ending || is_stuck(c))) return conn_end(c, true);
 	bool progress = streams_take_progress(http2_streams(c->http2)) || (run->resumed && w->sent > sent);
 	run->progress |= progress && !http2_end_announced(c->http2);

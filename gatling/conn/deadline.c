@@ -63,7 +63,7 @@ static int64_t timeout_ms(const struct conn *c) {
 	case WAIT_HEAD: return milliseconds(o->head_timeout_s);
 	case WAIT_CLIENT_SENDS:
 	case WAIT_CLIENT_TAKES: return milliseconds(o->timeout_s);
-	case WAIT_JOB: return milliseconds(o->timeout_s) - (io_now_ns(c->context->loop) - wait.since_ns) / 1000000;
+	case WAIT_JOB: return milliseconds(o->timeout_s) - (c->context->site.now_ns - wait.since_ns) / 1000000;
 	case WAIT_TUNNEL:
 	case WAIT_UPSTREAM:
 		if (c->input_ended && c->state == CONN_PASS) return CONN_GONE_MS;
@@ -75,7 +75,7 @@ static int64_t timeout_ms(const struct conn *c) {
 }
 
 static void set_timer(struct conn *c) {
-	c->since_ms = io_now(c->context->loop);
+	c->since_ms = c->context->site.now_ms;
 	io_timeout(c->context->loop, c->fd, c->since_ms + timeout_ms(c));
 }
 
@@ -103,7 +103,7 @@ static bool still_lingers(struct conn *c, bool acknowledged) {
 }
 
 bool conn_give_up_waiting(struct conn *c) {
-	int64_t now_ns = io_now_ns(c->context->loop), timeout_ns = milliseconds(c->context->options->timeout_s) * 1000000;
+	int64_t now_ns = c->context->site.now_ns, timeout_ns = milliseconds(c->context->options->timeout_s) * 1000000;
 	if (c->state == CONN_HTTP2) return streams_give_up_waiting(http2_streams(c->http2), now_ns - timeout_ns);
 	if (c->state == CONN_JOB) exchange_give_up(c->exchange);
 	return c->state == CONN_JOB;

@@ -24,8 +24,7 @@ static enum exchange_next decided(const struct exchange *x, struct response *r) 
 /* Counts the request, once. Returns whether it is within the limits; otherwise *r refuses it. */
 static bool is_within_limits(struct exchange *x, struct response *r) {
 	if (x->counted || !x->context->limits) return true;
-	const int status =
-		limits_take_request(x->context->limits, x->arrival.client, batch_pool_now_ns(x->context->batches));
+	const int status = limits_take_request(x->context->limits, x->arrival.client, x->context->site->now_ns);
 	if (status) response_status(r, status);
 	x->counted = !status;
 	return x->counted;
@@ -59,7 +58,7 @@ static void upstream_ready(void *exchange) {
 
 static void wait_for(struct exchange *x, struct job *job) {
 	x->waiter.resume = resume;
-	x->waits_since_ns = batch_pool_now_ns(x->context->batches);
+	x->waits_since_ns = x->context->site->now_ns;
 	x->prefetched[x->waits++] = job->prefetches;
 	job_wait(job, &x->waiter);
 }

@@ -12,8 +12,6 @@ void batch_pool_set_time(struct batch_pool *pool, time_t now) {
 	access_set_time(&pool->style, now);
 }
 
-int64_t batch_pool_now_ns(const struct batch_pool *pool) { return io_now_ns(pool->loop); }
-
 struct response_batch *response_batch_take(struct batch_pool *pool) {
 	struct response_batch *x = pool->spare;
 	if (x) {
@@ -23,7 +21,7 @@ struct response_batch *response_batch_take(struct batch_pool *pool) {
 		free(x);
 		return NULL;
 	}
-	x->started_ns = batch_pool_now_ns(pool);
+	x->started_ns = *pool->now_ns;
 	return x;
 }
 
@@ -131,7 +129,7 @@ void response_batch_note(struct batch_pool *pool, struct response_batch *x, cons
 static void log_last(struct batch_pool *pool, int64_t ns) {
 	const size_t length = pool->line_length + access_end(pool->line + pool->line_length, pool->style.format, ns);
 	pool->line_of = NULL;
-	log_line(pool->queue, (struct slice){.at = pool->line, .length = length}, io_now(pool->loop));
+	log_line(pool->queue, (struct slice){.at = pool->line, .length = length}, *pool->now_ns / 1000000);
 }
 
 /* Logs the lines in a batch, whose requests have taken so long. */
@@ -143,7 +141,7 @@ static void log_kept(struct batch_pool *pool, struct response_batch *x, int64_t 
 		memcpy(&length, at, sizeof length);
 		char *line = at + sizeof length;
 		(void)text_copy(line + length, end);
-		log_line(pool->queue, (struct slice){.at = line, .length = length + end.length}, io_now(pool->loop));
+		log_line(pool->queue, (struct slice){.at = line, .length = length + end.length}, *pool->now_ns / 1000000);
 	}
 }
 

@@ -26,7 +26,7 @@ struct response_batch {
 
 /* What a worker's batches share: those kept for reuse, and how their requests are logged. */
 struct batch_pool {
-	io_loop *loop;
+	const int64_t *now_ns;   /* the monotonic clock, as of this turn of the loop */
 	struct log_queue *queue; /* NULL: no log */
 	struct access_style style;
 	time_t second; /* since 1970: the wall clock, as the lines say it */
@@ -41,9 +41,6 @@ struct batch_pool {
 
 /* Sets the time of the lines that are logged from now on. */
 void batch_pool_set_time(struct batch_pool *pool, time_t now);
-
-/* Returns the time as in started_ns. */
-int64_t batch_pool_now_ns(const struct batch_pool *pool);
 
 /* Takes an empty batch from the pool. NULL: ENOMEM. */
 struct response_batch *response_batch_take(struct batch_pool *pool);

@@ -42,18 +42,19 @@ struct directory {
 
 struct names {
 	const struct docroot *docroot;
-	bool off; /* the file system of the docroot may find more names than it lists */
-	int64_t now_ns;
+	bool off;                    /* the file system of the docroot may find more names than it lists */
+	const int64_t *now_ns;       /* of this turn */
 	size_t bytes;                /* of all directories, */
 	size_t bytes_max;            /* and their limit */
 	TAILQ_HEAD(, directory) all; /* the least recently used first */
 	LIST_HEAD(, directory) bucket[BUCKETS];
 };
 
-struct names *names_new(const struct docroot *docroot, unsigned workers) {
+struct names *names_new(const struct docroot *docroot, const int64_t *now_ns, unsigned workers) {
 	struct names *n = calloc(1, sizeof *n);
 	if (!n) return NULL;
 	n->docroot = docroot;
+	n->now_ns = now_ns;
 	n->bytes_max = NAMES_BYTES / workers > NAMES_BYTES_LEAST ? NAMES_BYTES / workers : NAMES_BYTES_LEAST;
 	n->off = !platform_lists_all_names(docroot->root);
 	TAILQ_INIT(&n->all);
@@ -85,8 +86,6 @@ void names_free(struct names *n) {
 }
 
 bool names_elsewhere(const struct names *n) { return n && n->off; }
-
-void names_turn(struct names *n, int64_t now_ns) { n->now_ns = now_ns; }
 
 /* --- the names of a directory --- */
 
@@ -213,7 +212,7 @@ static void read_directory(struct names *n, struct directory *d) {
 	if (stream) closedir(stream);
 	else if (fd != -1) close(fd);
 	d->known = read;
-	d->read_ns = n->now_ns;
+	d->read_ns = *n->now_ns;
 	d->questions = 0;
 	d->expected = read ? d->count : NAMES_MAX;
 	if (!read) forget_names(n, d);
@@ -261,10 +260,10 @@ static int look(struct names *n, struct directory **found, struct slice path, ui
 	if (docroot_stat(n->docroot, text, &st) == -1) return errno; /* also EACCES, if the directory may not be entered */
 	if (!d && !(*found = d = insert(n, path, text, hash, &st))) return ENOMEM;
 	const struct file_version now = file_version_of(&st);
-	d->looked_ns = n->now_ns;
+	d->looked_ns = *n->now_ns;
 	if (!file_version_same(&now, &d->version)) forget_names(n, d);
 	d->version = now;
-	d->known = d->name && n->now_ns - d->read_ns < NAMES_VALID_MS * INT64_C(1000000);
+	d->known = d->name && *n->now_ns - d->read_ns < NAMES_VALID_MS * INT64_C(1000000);
 	d->questions++;
 	if (!d->known && d->questions * NAMES_A_QUESTION >= d->expected && !file_version_unsettled_ms(&now))
 		read_directory(n, d);
@@ -315,7 +314,7 @@ static void use(struct names *n, struct directory *d) {
 
 /* Returns whether a directory was examined in the last NAMES_LATELY_MS, and its names and inode numbers are known. */
 static bool known_lately(struct names *n, struct directory *d) {
-	if (!d || !d->known || !d->numbers || n->now_ns - d->looked_ns >= NAMES_LATELY_MS * INT64_C(1000000)) return false;
+	if (!d || !d->known || !d->numbers || *n->now_ns - d->looked_ns >= NAMES_LATELY_MS * INT64_C(1000000)) return false;
 	use(n, d);
 	return true;
 }
@@ -327,7 +326,7 @@ static const struct directory *look_once(struct names *n, const struct path_plac
 	*absent = !d && p->directory.length && lack(n, p->directory, ENTRY_ITSELF); /* otherwise look() finds out */
 	if (*absent) return NULL;
 	if (d) use(n, d);
-	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, p->directory, p->hash) : 0;
+	int error = !d || d->looked_ns != *n->now_ns ? look(n, &d, p->directory, p->hash) : 0;
 	*absent = error == ENOENT || error == ENOTDIR;
 	if (error && d) drop(n, d);
 	return !error && d && d->known ? d : NULL;
@@ -390,7 +389,7 @@ struct names_told names_tell(struct names *n, struct slice path) {
 		struct names_told told = {0};
 		if (known_lately(n, known)) told = tell(known, p.name);
 		if (told.what & NAMES_REGULAR) {
-			if (known->looked_ns != n->now_ns) told.what |= NAMES_LATELY;
+			if (known->looked_ns != *n->now_ns) told.what |= NAMES_LATELY;
 			return told;
 		}
 		d = look_once(n, &p, known, &absent);
@@ -413,7 +412,7 @@ bool names_told_of(struct names *n, struct slice path, const struct names_told *
 
 bool names_entered(struct names *n, struct slice directory) {
 	const struct directory *d = n ? find_directory(n, directory, hash_octets(1, directory)) : NULL;
-	return d && d->looked_ns == n->now_ns;
+	return d && d->looked_ns == *n->now_ns;
 }
 
 int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {

@@ -29,16 +29,14 @@ enum {
 
 struct names;
 
-/* Returns the names for one of so many workers, or NULL without memory. The docroot must outlive them. */
-struct names *names_new(const struct docroot *docroot, unsigned workers);
+/* Returns the names for one of so many workers, or NULL without memory. now_ns is the monotonic clock: directories are
+ * examined again when it has changed, which it does once a turn of the loop. It and the docroot must outlive them. */
+struct names *names_new(const struct docroot *docroot, const int64_t *now_ns, unsigned workers);
 void names_free(struct names *names);
 
 /* Returns whether the file system of the docroot may be on another machine, so that any access to a file may take
  * long. */
 bool names_elsewhere(const struct names *names);
-
-/* Begins a turn, in which directories are examined again. now_ns is of the monotonic clock. */
-void names_turn(struct names *names, int64_t now_ns);
 
 /* Returns whether there is certainly no file at path. path must not be empty; a slash at its end does not matter.
  * false: there may be one, or names is NULL. */

@@ -55,7 +55,7 @@ static void answer_at_once(struct http2 *h, const struct stream_request *asked, 
 static void count_times(const struct http2 *h) {
 	unsigned answers = counters_sample();
 	if (!answers) return;
-	int64_t ns = io_read_clock() - batch_pool_now_ns(h->context->exchanges->batches);
+	int64_t ns = io_read_clock() - h->context->exchanges->site->now_ns;
 	count_first_byte(ns, answers);
 	count_duration(ns, answers);
 }

@@ -11,7 +11,7 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, const str
 	for (int i = 0; i < SITE_THREADS; i++)
 		if (!(c->jobs[i] = jobs_new(loop))) return -1;
 	if (!(c->room = malloc(sizeof *c->room))) return -1;
-	if (!(c->names = names_new(&c->docroot, workers))) return -1;
+	if (!(c->names = names_new(&c->docroot, &c->now_ns, workers))) return -1;
 	if (!(c->prefetcher = prefetcher_new(&c->docroot, &c->jobs[PREFETCHING]))) return -1;
 	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
 	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[LISTING], &c->now_ms, workers))) return -1;

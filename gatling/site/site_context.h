@@ -58,7 +58,7 @@ struct site_context {
 	unsigned https_port;                 /* to which requests to the plain ports are redirected; 0: they are not */
 	const struct certificates *covered;  /* only hosts with these certificates are redirected; NULL: all */
 	const struct challenges *challenges; /* ACME challenges that are answered from memory; NULL: none */
-	int64_t now_ms;                      /* io_now() of this turn */
+	int64_t now_ns, now_ms;              /* io_now_ns() and io_now() of this turn */
 	unsigned changes;                    /* sites_changes() at the last site_context_tidy() */
 	const char *directory;               /* the path of the root outside of any chroot(2) */
 	bool closed;                         /* the directory is missing: everything is answered with 503 */

@@ -20,7 +20,7 @@ void streams_begin_exchange(struct streams *t, struct exchange *x, const struct 
 	x->carrier = t->protocol->carrier;
 	x->request = q;
 	x->arrival = arrival_of(t, client);
-	x->started_ns = batch_pool_now_ns(t->exchanges->batches);
+	x->started_ns = t->exchanges->site->now_ns;
 	x->share = &t->share;
 }
 

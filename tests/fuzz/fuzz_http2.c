@@ -27,7 +27,7 @@ static void set_up(void) {
 	const int root = site_make();
 	site_add(root, "t.txt", 1000); /* is compressed */
 	loop = io_loop_new();
-	batches = (struct batch_pool){.loop = loop};
+	batches = (struct batch_pool){.now_ns = &site.now_ns};
 	exchanges = (struct exchange_context){.site = &site, .batches = &batches};
 	context = (struct http2_context){.exchanges = &exchanges, .memory_max = 512 * 1024};
 	context.common_block[0] = SLICE("\x0f\x27\x01g");

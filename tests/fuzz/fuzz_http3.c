@@ -97,7 +97,7 @@ static void set_up(void) {
 	int end[2];
 	const int root = site_make();
 	loop = io_loop_new();
-	batches = (struct batch_pool){.loop = loop};
+	batches = (struct batch_pool){.now_ns = &site.now_ns};
 	exchanges = (struct exchange_context){.site = &site, .batches = &batches};
 	context = (struct http3_context){.exchanges = &exchanges, .loop = loop, .memory_max = 512 * 1024};
 	context.decoder = field_decoder_new();

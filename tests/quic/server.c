@@ -50,7 +50,7 @@ static void make_context(struct conn_context *w) {
 	w->memory_max = (size_t)64 << 20;
 	w->share = CONN_SHARE_MOST;
 	w->loop = io_loop_new();
-	w->batches = (struct batch_pool){.loop = w->loop};
+	w->batches = (struct batch_pool){.now_ns = &w->site.now_ns};
 	w->exchanges = (struct exchange_context){.site = &w->site, .batches = &w->batches, .trust = &options.trust};
 	w->http2.memory_max = BUDGET_CONNECTION;
 	require(w->loop && site_context_open(&w->site, w->loop, site_open(), &site_options, 1, CACHED, OPEN) == 0);
@@ -115,8 +115,8 @@ static bool turn(struct worker *w) {
 	struct quic_cookie *socket = &w->quic->cookie[0];
 	bool any = false;
 	require(io_wait(context->loop, 0) == 0);
-	context->site.now_ms = io_now(context->loop);
-	names_turn(context->site.names, io_now_ns(context->loop));
+	context->site.now_ns = io_now_ns(context->loop);
+	context->site.now_ms = context->site.now_ns / 1000000;
 	for (; w == chosen && network_has_arrived(); any = true) quic_readable(socket);
 	for (int ready; (ready = io_canread(context->loop)) != -1; any = true)
 		quic_readable(io_cookie(context->loop, ready));

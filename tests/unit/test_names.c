@@ -45,7 +45,7 @@ static int open_root(void **state) {
 	put("here.txt");
 	if (mkdir("sub", 0755) == -1 || symlink("sub", "link") == -1 || symlink("nowhere", "dangling") == -1) return -1;
 	put("sub/below.txt");
-	names = names_new(&docroot, WORKERS);
+	names = names_new(&docroot, &now_ns, WORKERS);
 	settle();
 	return names ? 0 : -1;
 }
@@ -60,7 +60,7 @@ static int close_root(void **state) {
 }
 
 static bool lacks_now(const char *path) {
-	names_turn(names, ++now_ns);
+	now_ns++;
 	return names_lack(names, slice_of(path));
 }
 
@@ -105,7 +105,7 @@ static void files_in_other_codings_are_known_in_one_look(void **state) {
 }
 
 static bool regular_now(const char *path) {
-	names_turn(names, ++now_ns);
+	now_ns++;
 	(void)names_lack(names, slice_of(path));
 	return names_tell(names, slice_of(path)).what & NAMES_REGULAR;
 }
@@ -167,7 +167,7 @@ static void what_is_there_is_taken_from_the_last_look(void **state) {
 	assert_true(lacks("later.txt"));
 	assert_int_equal(names_tell(names, SLICE("here.txt")).what, there);
 	put("later.txt");
-	names_turn(names, now_ns += 1000000);
+	now_ns += 1000000;
 	assert_true(told_lately("here.txt", &here));
 	assert_true(names_lacked_lately(names, SLICE("later.txt")));
 	assert_int_not_equal(names_tell(names, SLICE("later.txt")).what, 0); /* missing names are looked up again */
@@ -175,7 +175,7 @@ static void what_is_there_is_taken_from_the_last_look(void **state) {
 	settle();
 	assert_true(lacks("no.txt"));
 	assert_int_equal(unlink("later.txt"), 0);
-	names_turn(names, now_ns += NAMES_LATELY_MS * INT64_C(1000000));
+	now_ns += NAMES_LATELY_MS * INT64_C(1000000);
 	assert_int_equal(names_tell(names, SLICE("later.txt")).what & NAMES_REGULAR, 0);
 }
 
@@ -187,7 +187,7 @@ static void another_file_in_its_place_is_not_taken_for_it(void **state) {
 	settle();
 	assert_true(lacks("link/guard"));
 	assert_int_equal(unlink("link") + symlink("sub2", "link"), 0);
-	names_turn(names, now_ns += 1000000);
+	now_ns += 1000000;
 	const struct file_version other = version_at("link/below.txt");
 	assert_true(names_lacked_lately(names, SLICE("link/guard")));
 	assert_false(told_lately("link/below.txt", &other));
@@ -200,9 +200,9 @@ static void a_directory_with_other_numbers_is_not_relied_on(void **state) {
 	here.inode++;
 	(void)state;
 	assert_true(lacks("no.txt"));
-	names_turn(names, now_ns += 1000000);
+	now_ns += 1000000;
 	assert_false(told_lately("here.txt", &here));
-	names_turn(names, now_ns += 1000000);
+	now_ns += 1000000;
 	assert_int_equal(names_tell(names, SLICE("here.txt")).what, NAMES_ITSELF | NAMES_REGULAR);
 }
 
