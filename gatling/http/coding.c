@@ -59,7 +59,13 @@ static int coding_of(struct slice name) {
 	return slice_equal_nocase(name, SLICE("x-gzip")) ? CODING_GZIP : -1; /* section 8.4.1.3 */
 }
 
-struct coding_weights coding_weights(const struct request *r) {
+/* The weights (qvalues) of the client in thousandths; 0: not acceptable. */
+struct coding_weights {
+	unsigned of[CODINGS];
+};
+
+/* Returns the weights in the Accept-Encoding field. */
+static struct coding_weights weights_of(const struct request *r) {
 	bool has = request_has(r, FIELD_ACCEPT_ENCODING);
 	struct coding_weights weights = {{0}};
 	/* weights of codings that are not mentioned; without the field, every coding is acceptable */
@@ -83,9 +89,10 @@ struct coding_weights coding_weights(const struct request *r) {
 	return weights;
 }
 
-int coding_choose(const struct coding_weights *weights, unsigned available) {
+int coding_choose(const struct request *r, unsigned available) {
+	const struct coding_weights weights = weights_of(r);
 	int best = -1;
 	for (int i = CODINGS - 1; i >= 0; i--)
-		if (available >> i & 1 && weights->of[i] && (best == -1 || weights->of[i] > weights->of[best])) best = i;
+		if (available >> i & 1 && weights.of[i] && (best == -1 || weights.of[i] > weights.of[best])) best = i;
 	return best == -1 && available & 1U << CODING_IDENTITY ? CODING_IDENTITY : best;
 }

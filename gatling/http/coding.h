@@ -15,16 +15,9 @@ extern const struct slice coding_name[CODINGS];
  * has no such suffix. */
 struct slice coding_original(struct slice name);
 
-/* The weights (qvalues) of the client in thousandths; 0: not acceptable. */
-struct coding_weights {
-	unsigned of[CODINGS];
-};
-
-/* Returns the weights in the Accept-Encoding field. Without it, identity is preferred and the others are acceptable. */
-struct coding_weights coding_weights(const struct request *request);
-
-/* Returns the best coding in the set `available` (of 1 << coding), or -1 if there is none. If no available coding is
- * acceptable, identity is chosen, if it is available. */
-int coding_choose(const struct coding_weights *weights, unsigned available);
+/* Returns the coding in the set `available` (of 1 << coding) that Accept-Encoding prefers, or -1 if there is none.
+ * Without the field, identity is preferred and the others are acceptable. If no available coding is acceptable,
+ * identity is chosen, if it is available. */
+int coding_choose(const struct request *request, unsigned available);
 
 #endif

@@ -9,8 +9,7 @@
 static bool is(const struct upstream_field *field, struct slice name) { return slice_equal_nocase(field->name, name); }
 
 bool upstream_gzip_wanted(const struct request *q) {
-	const struct coding_weights weights = coding_weights(q);
-	return q->minor >= 1 && coding_choose(&weights, 1U << CODING_IDENTITY | 1U << CODING_GZIP) == CODING_GZIP;
+	return q->minor >= 1 && coding_choose(q, 1U << CODING_IDENTITY | 1U << CODING_GZIP) == CODING_GZIP;
 }
 
 bool upstream_gzip_suits(const struct upstream_response *r, struct slice lines) {

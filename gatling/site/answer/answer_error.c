@@ -70,8 +70,7 @@ void answer_error(struct decision *d, int status) {
 	if (error == EINPROGRESS) (void)decision_wait_for_disk(d, lookup.path);
 	if (error) return;
 	if (resource->guard.permission != PERMISSION_OPEN) return;
-	struct coding_weights weights = coding_weights(d->request);
-	int coding = coding_choose(&weights, resource->available); /* an error page is not generated */
+	int coding = coding_choose(d->request, resource->available); /* an error page is not generated */
 	r->varies = coding == -1;
 	if (r->varies) return;
 	r->representation = resource->representation[coding];

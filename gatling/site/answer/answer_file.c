@@ -13,9 +13,7 @@ enum { PAGE_SUFFIX = 5 };
 /* Returns the best coding of those that exist or can be generated, or -1 if the client accepts none. */
 static int best_coding(const struct request *q, const struct resource *r) {
 	const unsigned all = r->available | r->producible;
-	if (all == 1U << CODING_IDENTITY) return CODING_IDENTITY;
-	struct coding_weights weights = coding_weights(q);
-	return coding_choose(&weights, all);
+	return all == 1U << CODING_IDENTITY ? CODING_IDENTITY : coding_choose(q, all);
 }
 
 /* Returns whether Range applies. All codings of a file have the same date, and a client may have begun with another
@@ -77,8 +75,7 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 	/* all of it is read anyway, and is converted again when its entity-tag becomes known */
 	if (wait_for_etag(d, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP, ETAG_USEFUL)) return NULL;
 	struct job *job = d->arrival->may_wait ? cache_convert(d->context->cache, resource, (enum coding)coding) : NULL;
-	struct coding_weights weights = coding_weights(d->request);
-	coding = coding_choose(&weights, resource->available);
+	coding = coding_choose(d->request, resource->available);
 	if (job) decision_wait(d, job);
 	else if (coding == -1) answer_error(d, 503);
 	return job || coding == -1 ? NULL : resource->representation[coding];

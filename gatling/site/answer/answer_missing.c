@@ -23,10 +23,9 @@ static struct slice listing_cache_control(const struct decision *d) {
 static void answer_listing(struct decision *d) {
 	struct response *r = d->response;
 	struct listing_result found;
-	struct coding_weights weights = coding_weights(d->request);
 	enum listing_format format = listing_format_of(d->request->query);
 	bool gzip = d->context->options->gzip_cache;
-	int coding = coding_choose(&weights, 1U << CODING_IDENTITY | (gzip ? 1U << CODING_GZIP : 0)); /* never -1 */
+	int coding = coding_choose(d->request, 1U << CODING_IDENTITY | (gzip ? 1U << CODING_GZIP : 0)); /* never -1 */
 	struct listing_request request = {.path = *d->path ? d->path : ".",
 									  .title = decision_path(d),
 									  .of_site = site_begins_at(d->site, decision_path(d)),
