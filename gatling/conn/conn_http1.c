@@ -151,17 +151,18 @@ static enum conn_state respond_to(struct conn *c, struct conn_run *run, struct e
 	const struct request *q = x->request;
 	const bool head_only = q->method == METHOD_HEAD;
 	enum persistence persistence = persistence_of(c, q);
-	if (q->content_length > BODY_MAX || (x->failed && q->framing != BODY_NONE)) return refuse(c, run, x, r, head_only);
-	body_start(&c->body, q);
+	bool reads_body = q->framing != BODY_NONE;
+	if (q->content_length > BODY_MAX || (x->failed && reads_body)) return refuse(c, run, x, r, head_only);
 	c->head = head_only;
 	/* a client that waits for a 100 and is refused may send the body or not: what comes next is ambiguous */
 	if (q->expect_continue && r->status >= 400) {
 		persistence = PERSIST_NOT;
 		c->ending = CONN_ENDING_LINGER;
-		c->body = (struct body){0};
+		reads_body = false;
 	}
 	if (!respond(c, x, r, head_only, persistence)) return CONN_CLOSED;
-	if (!body_pending(&c->body)) return CONN_IDLE;
+	if (!reads_body) return CONN_IDLE;
+	body_start(&c->body, q);
 	return q->expect_continue && !run->input.length && !c->input ? CONN_CONTINUE : CONN_BODY;
 }
 
