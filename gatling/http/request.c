@@ -23,6 +23,10 @@ static enum method method_of(struct slice name) {
 /* Parses HTTP-version (RFC 9112, section 2.3). Returns 0, or the negative status to answer. */
 static int parse_version(struct request *r, struct slice version) {
 	const char *v = version.at;
+	if (slice_equal(version, SLICE("HTTP/1.1"))) { /* nearly all */
+		r->minor = 1;
+		return 0;
+	}
 	if (version.length != strlen("HTTP/1.1") || !slice_starts(version, SLICE("HTTP/"))) return -400;
 	if (!text_is_digit(v[5]) || v[6] != '.' || !text_is_digit(v[7])) return -400;
 	if (v[5] != '1') return -505;
