@@ -232,14 +232,16 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 	}
 	claim(t);
 	enum iob_result result = flush(t, IO_LAST);
-	while (result == IOB_DONE && iob_bytesleft(batch)) {
+	uint64_t left = iob_bytesleft(batch);
+	while (result == IOB_DONE && left) {
 		if (!most) return IOB_AGAIN;
-		const uint64_t left = iob_bytesleft(batch) < most ? iob_bytesleft(batch) : most;
-		ssize_t n = seal_front(t, batch, left <= TLS_BATCH + TLS_SLACK ? (size_t)left : TLS_BATCH);
+		const uint64_t next = left < most ? left : most;
+		ssize_t n = seal_front(t, batch, next <= TLS_BATCH + TLS_SLACK ? (size_t)next : TLS_BATCH);
 		if (n == -1) return errno == EAGAIN && !t->failed ? IOB_AGAIN : IOB_FAILED;
+		left -= (uint64_t)n;
 		most -= (uint64_t)n;
 		*sent += (uint64_t)n;
-		bool last = !iob_bytesleft(batch) && rest == IO_MORE;
+		bool last = !left && rest == IO_MORE;
 		if (last) (void)SSL_shutdown(t->ssl);
 		result = flush(t, last ? IO_MORE : IO_LAST);
 	}
