@@ -348,6 +348,7 @@ __attribute__((noinline)) static void timed_out(struct worker *w, int fd) {
 	else if (cookie_kind(cookie) == COOKIE_UPSTREAM)
 		run_upstream(w, cookie, proxied_timed_out, upstreams_idle_timed_out);
 	else conn_timed_out(&w->context, cookie);
+	shed_over_budget(&w->context); /* requests that have waited too long for a job are answered */
 }
 
 /* Returns the shorter of two times; -1 stands for no limit. */
@@ -387,8 +388,10 @@ static int run_turn(struct worker *w) {
 	if (io_wait(w->context.loop, do_due_work(w)) == -1) return -1;
 	update_dates(w);
 	w->context.handshakes = 0;
-	if (io_woken(w->context.loop)) site_context_collect(&w->context.site);
-	shed_over_budget(&w->context); /* requests that waited for a job have continued */
+	if (io_woken(w->context.loop)) {
+		site_context_collect(&w->context.site);
+		shed_over_budget(&w->context); /* requests that waited for a job have continued */
+	}
 	for (int fd; (fd = io_canread(w->context.loop)) != -1;) readable(w, fd);
 	w->context.share =
 		w->context.site.now_ms - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
@@ -399,7 +402,10 @@ static int run_turn(struct worker *w) {
 	accept_all(&w->acceptor);
 	gauge_set(COUNT_SENT, w->context.sent);
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
-	if (w->quic) quic_turn(w->quic); /* last: any of those above may have something to send on it */
+	if (w->quic) {
+		quic_turn(w->quic); /* last: any of those above may have something to send on it */
+		shed_over_budget(&w->context);
+	}
 	release_memory(w);
 	return 0;
 }
