@@ -43,6 +43,24 @@ static inline bool slice_ends_nocase(struct slice s, struct slice end) {
 	return s.length >= end.length && strncasecmp(s.at + s.length - end.length, end.at, end.length) == 0;
 }
 
+/* Returns the place in a list of the slice that is equal to s, or count if there is none. */
+static inline size_t slice_place(struct slice s, const struct slice *list, size_t count) {
+	size_t i = 0;
+	while (i < count && !slice_equal(s, list[i])) i++;
+	return i;
+}
+
+static inline bool slice_is_one_of(struct slice s, const struct slice *list, size_t count) {
+	return slice_place(s, list, count) < count;
+}
+
+/* Does the same without regard to the case of ASCII letters. */
+static inline bool slice_is_one_of_nocase(struct slice s, const struct slice *list, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		if (slice_equal_nocase(s, list[i])) return true;
+	return false;
+}
+
 /* Returns the first length bytes of s, which must not be shorter. */
 static inline struct slice slice_first(struct slice s, size_t length) {
 	return (struct slice){.at = s.at, .length = length};

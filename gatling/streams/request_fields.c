@@ -27,13 +27,9 @@ static void pseudo_field(struct request_fields *d, struct slice name, struct sli
 		[METHOD] = SLICE(":method"), [SCHEME] = SLICE(":scheme"),     [AUTHORITY] = SLICE(":authority"),
 		[PATH] = SLICE(":path"),     [PROTOCOL] = SLICE(":protocol"),
 	};
-	for (int i = 0; i < REQUEST_PSEUDO_FIELDS - !d->passes; i++) {
-		if (!slice_equal(name, names[i])) continue;
-		d->malformed |= d->begun || d->pseudo[i].at || d->trailers;
-		d->pseudo[i] = keep(d, value);
-		return;
-	}
-	d->malformed = true;
+	const size_t known = REQUEST_PSEUDO_FIELDS - !d->passes, place = slice_place(name, names, known);
+	d->malformed |= place == known || d->begun || d->trailers || d->pseudo[place].at;
+	if (place < known) d->pseudo[place] = keep(d, value);
 }
 
 /* Returns whether a scheme is valid (RFC 3986, section 3.1). */
@@ -71,9 +67,7 @@ static bool is_of_connections(struct slice name, struct slice value) {
 	static const struct slice names[] = {SLICE("connection"), SLICE("proxy-connection"), SLICE("keep-alive"),
 										 SLICE("transfer-encoding"), SLICE("upgrade")};
 	if (slice_equal(name, SLICE("te"))) return !slice_equal_nocase(value, SLICE("trailers"));
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (slice_equal(name, names[i])) return true;
-	return false;
+	return slice_is_one_of(name, names, sizeof names / sizeof *names);
 }
 
 /* Returns whether a field name is valid (section 8.2.1). */

@@ -32,31 +32,25 @@ enum lines {
 /* Removes the next field line from the front of *rest. Returns 1, 0 if it is not complete, or -1 if it is
  * malformed. */
 static int next_line(struct slice *rest, enum lines of, struct line *line) {
-	line->whole.at = rest->at;
-	line->name = slice_first(*rest, chars_span(*rest, CHAR_TOKEN));
-	struct slice at = slice_rest(*rest, line->name.length);
-	while (of != LINES_STRICT && line->name.length && at.length && (at.at[0] == ' ' || at.at[0] == '\t'))
-		slice_drop(&at, 1);
-	if (!at.length) return 0;
-	if (!line->name.length || at.at[0] != ':') return -1;
-	slice_drop(&at, 1);
-	line->value = slice_first(at, chars_span(at, CHAR_TEXT));
-	slice_drop(&at, line->value.length);
-	int end = line_end(at, of == LINES_PROGRAM);
+	const char *const bound = rest->at + rest->length;
+	line->name = (struct slice){.at = rest->at, .length = chars_span(*rest, CHAR_TOKEN)};
+	const char *at = rest->at + line->name.length;
+	while (of != LINES_STRICT && line->name.length && at < bound && (*at == ' ' || *at == '\t')) at++;
+	if (at == bound) return 0;
+	if (!line->name.length || *at++ != ':') return -1;
+	line->value = (struct slice){.at = at, .length = (size_t)(bound - at)};
+	line->value.length = chars_span(line->value, CHAR_TEXT);
+	at += line->value.length;
+	const int end = line_end((struct slice){.at = at, .length = (size_t)(bound - at)}, of == LINES_PROGRAM);
 	if (end <= 0) return end;
-	*rest = slice_rest(at, (size_t)end);
-	line->whole.length = (size_t)(rest->at - line->whole.at);
+	at += end;
 	line->value = slice_trim(line->value);
+	line->whole = (struct slice){.at = rest->at, .length = (size_t)(at - rest->at)};
+	*rest = (struct slice){.at = at, .length = (size_t)(bound - at)};
 	return 1;
 }
 
-static bool is_one_of(struct slice name, const struct slice *names, size_t count) {
-	for (size_t i = 0; i < count; i++)
-		if (slice_equal_nocase(name, names[i])) return true;
-	return false;
-}
-
-#define IS_ONE_OF(name, names) is_one_of(name, names, sizeof(names) / sizeof *(names))
+#define IS_ONE_OF(name, names) slice_is_one_of_nocase(name, names, sizeof(names) / sizeof *(names))
 
 /* The options of Connection, which name fields for this connection only. */
 struct connection_options {
@@ -72,9 +66,7 @@ static bool add_options(struct connection_options *c, struct slice value) {
 }
 
 static bool is_named(const struct connection_options *c, struct slice name) {
-	for (unsigned i = 0; i < c->count; i++)
-		if (slice_equal_nocase(c->option[i], name)) return true;
-	return false;
+	return slice_is_one_of_nocase(name, c->option, c->count);
 }
 
 static bool is_of_connection(const struct connection_options *c, struct slice name) {
@@ -258,9 +250,7 @@ static char *put_websocket_key(char *at) {
 /* Returns whether the method has content, so that its absence has to be said (RFC 9110, section 8.6). */
 static bool has_content(struct slice method) {
 	static const struct slice methods[] = {SLICE("POST"), SLICE("PUT"), SLICE("PATCH")};
-	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-		if (slice_equal(method, methods[i])) return true;
-	return false;
+	return slice_is_one_of(method, methods, sizeof methods / sizeof *methods);
 }
 
 size_t upstream_request_head(char *out, const struct upstream_request *u) {
