@@ -28,10 +28,12 @@ struct outgoing {
 	size_t frame; /* offset of the last frame */
 };
 
-/* Returns the bytes that have not been sent. */
+/* Return the bytes that have not been sent, and how many they are. */
 static inline struct slice outgoing_rest(const struct outgoing *out) {
 	return (struct slice){.at = out->bytes + out->at, .length = out->length - out->at};
 }
+
+static inline size_t outgoing_unsent(const struct outgoing *out) { return out->length - out->at; }
 
 /* Returns how many of them are content and its frames. */
 static inline size_t outgoing_content(const struct outgoing *out) { return out->length - out->at - out->head_unsent; }

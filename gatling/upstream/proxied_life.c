@@ -32,9 +32,7 @@ size_t proxied_memory(const struct proxied *p) {
 static bool is_idempotent(struct slice method) {
 	static const struct slice methods[] = {SLICE("GET"), SLICE("HEAD"), SLICE("OPTIONS"), SLICE("PUT"),
 										   SLICE("DELETE")};
-	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-		if (slice_equal(method, methods[i])) return true;
-	return false;
+	return slice_is_one_of(method, methods, sizeof methods / sizeof *methods);
 }
 
 /* Writes the head of the request to out. Returns its length. An upstream of HTTP/1.1 gets a Host in any case (RFC 9112,
@@ -109,7 +107,7 @@ static bool waits_for_client(const struct proxied *p) {
 	if (p->starved || (p->in.length && p->state > PROXIED_WAITS) || p->state == PROXIED_HEAD ||
 		p->state == PROXIED_ENDED)
 		return true;
-	return p->state <= PROXIED_WAITS && !p->complete && !p->expects && (!proxied_to_send(p) || p->holds);
+	return p->state <= PROXIED_WAITS && !p->complete && !p->expects && (!outgoing_unsent(&p->out) || p->holds);
 }
 
 void proxied_timed_out(struct proxied *p) {
@@ -126,7 +124,7 @@ void proxied_timed_out(struct proxied *p) {
 
 void proxied_free(struct proxied *p) {
 	if (!p) return;
-	const bool whole = p->state == PROXIED_ENDED && p->complete && !proxied_to_send(p) && !p->unwanted &&
+	const bool whole = p->state == PROXIED_ENDED && p->complete && !outgoing_unsent(&p->out) && !p->unwanted &&
 					   p->in.at == p->in.length && !p->head.until_close && !p->upgrades;
 	const bool kept = whole && p->head.keep_alive && !p->upstream_ended;
 	if (p->link && p->records) fcgi_finish(p->records, proxied_complain, p);

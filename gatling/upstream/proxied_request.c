@@ -51,11 +51,6 @@ static void note_sent(struct proxied *p, size_t n) {
 	if (p->sent >= PROXIED_CONTENT_LEAST || p->complete || p->state == PROXIED_TUNNEL) proxied_note_progress(p);
 }
 
-/* Frees the bytes of the request after all of them have been sent, unless they may have to be sent again. */
-static void forget_sent(struct proxied *p) {
-	if (!proxied_to_send(p) && !(p->repeatable && p->state <= PROXIED_WAITS)) outgoing_forget(&p->out);
-}
-
 static bool can_write(const struct proxied *p) {
 	return p->state > PROXIED_CONNECTS && p->link && !p->blocked && !p->holds;
 }
@@ -92,13 +87,15 @@ void proxied_flush(struct proxied *p) {
 	}
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
 	p->holds = false;
-	while (can_write(p) && proxied_to_send(p)) outgoing_sent(&p->out, write_some(p, outgoing_rest(&p->out)));
+	while (can_write(p) && outgoing_unsent(&p->out)) outgoing_sent(&p->out, write_some(p, outgoing_rest(&p->out)));
 	if (!p->link || p->state == PROXIED_CONNECTS) return;
-	if (p->state == PROXIED_TUNNEL && p->complete && !proxied_to_send(p) && !p->shut)
-		p->shut = shutdown(p->link->fd, SHUT_WR) == 0;
-	if (!proxied_to_send(p)) io_dontwantwrite(p->loop, p->link->fd);
-	else if (io_wantwrite(p->loop, p->link->fd) == -1) proxied_fail(p, 503);
-	forget_sent(p);
+	if (outgoing_unsent(&p->out)) {
+		if (io_wantwrite(p->loop, p->link->fd) == -1) proxied_fail(p, 503);
+		return;
+	}
+	if (p->state == PROXIED_TUNNEL && p->complete && !p->shut) p->shut = shutdown(p->link->fd, SHUT_WR) == 0;
+	io_dontwantwrite(p->loop, p->link->fd);
+	if (!p->repeatable || p->state > PROXIED_WAITS) outgoing_forget(&p->out); /* else it may have to be sent again */
 }
 
 size_t proxied_unsent(const struct proxied *p) { return outgoing_content(&p->out); }
@@ -123,7 +120,7 @@ size_t proxied_put(struct proxied *p, struct slice content) {
 	p->held += length;
 	p->content_first &= !length;
 	p->expects &= !length;
-	if (length >= COPIED_MAX && !framed && !proxied_to_send(p) && can_write(p))
+	if (length >= COPIED_MAX && !framed && !outgoing_unsent(&p->out) && can_write(p))
 		slice_drop(&content, write_some(p, content)); /* no copy */
 	if (content.length && !outgoing_put(&p->out, content, framed)) proxied_fail(p, 503);
 	return length;
@@ -131,7 +128,7 @@ size_t proxied_put(struct proxied *p, struct slice content) {
 
 bool proxied_splices(const struct proxied *p) {
 	return can_write(p) && !drops_content(p) && p->state != PROXIED_TUNNEL && p->out.framing == FRAMED_NOT &&
-		   !proxied_to_send(p) && io_splices(p->loop);
+		   !outgoing_unsent(&p->out) && io_splices(p->loop);
 }
 
 ssize_t proxied_splice_from(struct proxied *p, int fd, void *buffer, size_t length, size_t *sent) {

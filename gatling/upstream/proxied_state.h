@@ -68,9 +68,6 @@ void proxied_complain(void *proxied, struct slice line);
 void proxied_set_deadline(const struct proxied *proxied);
 void proxied_note_progress(struct proxied *proxied);
 
-/* Returns how many bytes of the request have not been sent. */
-static inline size_t proxied_to_send(const struct proxied *proxied) { return outgoing_rest(&proxied->out).length; }
-
 /* Takes a connection; if an address cannot be connected to, tries the next one. fresh: takes no idle connection.
  * failure: the status to answer for earlier addresses if there is no other; 0: none was tried. */
 void proxied_use(struct proxied *proxied, bool fresh, int failure);
