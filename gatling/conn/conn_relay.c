@@ -30,9 +30,10 @@ bool conn_keep_exchange(struct conn *c, const struct exchange *x, const struct r
 
 void conn_relay_begin(struct conn *c, enum persistence persistence) {
 	const struct request *q = c->exchange->request;
-	free(relay_of(c)->trailers);
-	*relay_of(c) = (struct conn_relay){.persistence = (uint8_t)persistence};
-	body_start_any(&relay_of(c)->body, q->framing, q->content_length);
+	struct conn_relay *p = relay_of(c);
+	free(p->trailers);
+	*p = (struct conn_relay){.persistence = (uint8_t)persistence};
+	body_start_any(&p->body, q->framing, q->content_length);
 }
 
 void conn_end_exchange(struct conn *c) {
@@ -106,8 +107,7 @@ bool conn_relay_splice(struct conn *c, struct conn_run *run) {
 }
 
 /* Returns false if the chunks are malformed. */
-static bool take_content(struct conn *c, struct conn_run *run) {
-	struct conn_relay *p = relay_of(c);
+static bool take_content(struct conn *c, struct conn_relay *p, struct conn_run *run) {
 	struct proxied *proxied = c->exchange->proxied;
 	struct slice content;
 	if (run->input.length >= LEAST_ROOM) p->trickles = false;
@@ -198,11 +198,11 @@ const struct carrier conn_carrier = {.protocol = COUNT_HTTP1,
 									 .end = add_end};
 
 /* Fills the batch. Returns RELAY_WAITS if there may be something to send. */
-static enum exchange_relayed prepare(struct conn *c) {
+static enum exchange_relayed prepare(struct conn *c, struct conn_relay *p) {
 	if (!conn_take_batch(c)) return RELAY_BROKEN;
 	enum exchange_relayed next = exchange_relay(c->exchange);
-	relay_of(c)->sending = next == RELAY_WAITS && iob_bytesleft(c->outgoing->iob);
-	if (!relay_of(c)->sending) conn_return_batch(c);
+	p->sending = next == RELAY_WAITS && iob_bytesleft(c->outgoing->iob);
+	if (!p->sending) conn_return_batch(c);
 	return next;
 }
 
@@ -211,17 +211,16 @@ static void note_sent(struct conn *c, struct conn_run *run, uint64_t sent) {
 	run->progress |= sent > 0;
 }
 
-static enum exchange_relayed move(struct conn *c, struct conn_run *run, bool *malformed) {
-	struct conn_relay *p = relay_of(c);
+static enum exchange_relayed move(struct conn *c, struct conn_relay *p, struct conn_run *run, bool *malformed) {
 	struct proxied *proxied = c->exchange->proxied;
 	const uint64_t relayed = proxied_spliced(proxied);
 	if (relayed) conn_limit_unsent(c);
 	c->exchange->bytes += relayed;
 	note_sent(c, run, relayed);
 	for (;;) {
-		*malformed = !take_content(c, run);
+		*malformed = !take_content(c, p, run);
 		if (*malformed) return RELAY_BROKEN;
-		enum exchange_relayed next = p->sending ? RELAY_WAITS : prepare(c);
+		enum exchange_relayed next = p->sending ? RELAY_WAITS : prepare(c, p);
 		proxied_splice_to(proxied, p->sending || p->stalled || c->tls ? -1 : c->fd);
 		if (!p->sending) return next;
 		uint64_t sent = 0;
@@ -238,11 +237,12 @@ static enum exchange_relayed move(struct conn *c, struct conn_run *run, bool *ma
 
 enum exchange_relayed conn_relay(struct conn *c, struct conn_run *run, bool *malformed) {
 	const struct linger none = {.l_onoff = 1};
-	enum exchange_relayed result = move(c, run, malformed);
+	struct conn_relay *p = relay_of(c);
+	enum exchange_relayed result = move(c, p, run, malformed);
 	const bool waits = result == RELAY_WAITS && conn_relay_waits(c) <= WAIT_CLIENT_TAKES;
 	*malformed &= !c->exchange->status;
-	run->progress |= waits != relay_of(c)->waited; /* it has another deadline now */
-	relay_of(c)->waited = waits;
+	run->progress |= waits != p->waited; /* it has another deadline now */
+	p->waited = waits;
 	/* HTTP/1.0: the part that has come must not look like the whole */
 	if (result == RELAY_BROKEN && c->exchange->status && c->exchange->request->minor == 0)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
