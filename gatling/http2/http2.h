@@ -51,7 +51,7 @@ bool http2_ended(const struct http2 *http2); /* the connection is to be closed w
 /* Returns its streams, which know what they wait for. */
 struct streams *http2_streams(struct http2 *http2);
 
-/* --- http2_memory.c --- */
+/* --- http2_output.c --- */
 
 /* Returns how many bytes of memory the session takes. */
 size_t http2_memory(const struct http2 *http2);

@@ -1,4 +1,5 @@
-/* http2_output.c - see session.h: output, windows and counts of frames, and what HTTP/2 does in its own way. */
+/* http2_output.c - see session.h: output, windows and counts of frames, memory, and what HTTP/2 does in its own way. */
+#include "gatling/http2/http2.h"
 #include "gatling/http2/session.h"
 
 /* --- frames --- */
@@ -132,3 +133,16 @@ const struct streams_protocol http2_protocol = {.carrier = &streams_http2,
 												.stream_takes = stream_takes,
 												.takes = takes,
 												.receives = receives};
+
+/* --- memory --- */
+
+/* Estimates the bytes that nghttp2 takes: those that RFC 7541, section 4.1 counts, and overhead. */
+static size_t table_memory(nghttp2_hd_inflater *inflater) {
+	enum { STATIC_ENTRIES = 61, ENTRY = 128, INFLATER = 2048 };
+	size_t entries = nghttp2_hd_inflate_get_num_table_entries(inflater) - STATIC_ENTRIES;
+	return INFLATER + entries * ENTRY + nghttp2_hd_inflate_get_dynamic_table_size(inflater);
+}
+
+size_t http2_memory(const struct http2 *h) {
+	return sizeof *h + h->streams.memory + h->block_length + unopened_memory(h->unopened) + table_memory(h->inflater);
+}
