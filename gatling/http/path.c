@@ -96,6 +96,12 @@ static bool is_unreserved(char c) {
 	return text_is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
 }
 
+size_t path_unreserved(struct slice text) {
+	size_t n = 0;
+	while (n < text.length && is_unreserved(text.at[n])) n++;
+	return n;
+}
+
 /* Percent-encodes all characters except unreserved ones and those in `legal`. encoded: keeps percent-encoded bytes,
  * too. */
 static size_t encode(struct slice text, const char *legal, bool encoded, char *out) {

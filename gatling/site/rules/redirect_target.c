@@ -49,24 +49,35 @@ bool redirect_target_same_host(struct slice a, struct slice b) {
  * something else. */
 enum target_part { TEXT, VALUE, SEGMENT, SEGMENTS, OCTETS };
 
-/* Adds text so that it stays in its part of the URL, but no second '/' at the start: "//" would begin a host.
+/* Adds the first octet of a text, which is not unreserved, but no second '/' at the start: "//" would begin a host.
  * Characters that are allowed in a path stay as they are: encoded, they would mean something else (RFC 3986, section
  * 2.2). */
-static void add(struct text *t, struct slice s, enum target_part kind) {
+static void add_octet(struct text *t, struct slice s, enum target_part kind) {
 	static const char *const kept[] = {[TEXT] = "!$'()*+,;:@=&?#",
 									   [VALUE] = "!$'()*+,;:@=",
 									   [SEGMENT] = "!$'()*,:@=",
 									   [SEGMENTS] = "!$'()*+,;:@=&",
 									   [OCTETS] = ""};
-	for (; s.length && !t->overflow; slice_drop(&s, 1)) {
-		char encoded[3], c = s.at[0];
-		struct slice octet = slice_first(s, 1);
-		if (c == '/' && kind != SEGMENT && slice_equal(text_written(t), SLICE("/"))) continue;
-		if (c == '/' && kind == SEGMENT) octet = SLICE("%2F"); /* path_encode() would keep it */
-		else if (c == '+' && kind == SEGMENT) octet = SLICE("%20");
-		else if (!is_one_of(c, kept[kind]) && !(kind <= SEGMENT && path_is_encoded(s)))
-			octet = (struct slice){.at = encoded, .length = path_encode(octet, encoded)};
-		text_add(t, octet);
+	char encoded[3], c = s.at[0];
+	struct slice octet = slice_first(s, 1);
+	if (c == '/' && kind != SEGMENT && slice_equal(text_written(t), SLICE("/"))) return;
+	if (c == '/' && kind == SEGMENT) octet = SLICE("%2F"); /* path_encode() would keep it */
+	else if (c == '+' && kind == SEGMENT) octet = SLICE("%20");
+	else if (!is_one_of(c, kept[kind]) && !(kind <= SEGMENT && path_is_encoded(s)))
+		octet = (struct slice){.at = encoded, .length = path_encode(octet, encoded)};
+	text_add(t, octet);
+}
+
+/* Adds text so that it stays in its part of the URL. */
+static void add(struct text *t, struct slice s, enum target_part kind) {
+	for (size_t n; s.length && !t->overflow; slice_drop(&s, n)) {
+		n = path_unreserved(s);
+		if (n) {
+			text_add(t, slice_first(s, n));
+		} else {
+			add_octet(t, s, kind);
+			n = 1;
+		}
 	}
 }
 
