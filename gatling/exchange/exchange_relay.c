@@ -40,7 +40,8 @@ static bool give_piece(struct exchange *x, struct slice piece) {
 
 enum exchange_relayed exchange_relay(struct exchange *x) {
 	bool ok = true;
-	while (ok && !x->holds_piece && x->carrier->unsent(x->carried) < x->carrier->enough) {
+	size_t unsent;
+	while (ok && !x->holds_piece && (unsent = x->carrier->unsent(x->carried)) < x->carrier->enough) {
 		const enum proxied_state state = proxied_state(x->proxied);
 		if (state <= PROXIED_WAITS) break;
 		if (state == PROXIED_HEAD) {
@@ -52,7 +53,7 @@ enum exchange_relayed exchange_relay(struct exchange *x) {
 		} else if (state == PROXIED_ENDED && !x->ended) {
 			x->ended = true;
 			ok = x->carrier->end(x->carried, proxied_trailers(x->proxied));
-		} else if (x->carrier->unsent(x->carried)) {
+		} else if (unsent) {
 			break; /* that is sent first */
 		} else {
 			return state == PROXIED_ENDED ? RELAY_DONE : x->status ? RELAY_BROKEN : RELAY_FAILED;
