@@ -18,7 +18,7 @@ struct line {
  * alone is a line end, too. */
 static int line_end(struct slice at, bool lf) {
 	if (!at.length || (at.length == 1 && at.at[0] == '\r')) return 0;
-	if (slice_starts(at, SLICE("\r\n"))) return 2;
+	if (at.at[0] == '\r' && at.at[1] == '\n') return 2;
 	return lf && at.at[0] == '\n' ? 1 : -1;
 }
 
