@@ -42,12 +42,13 @@ static size_t write_frames(struct conn *c, size_t length) {
  * takes them. Returns IOB_AGAIN if there is more to send. */
 static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most) {
 	struct conn_context *w = c->context;
+	const bool blocked = conn_blocked(c);
 	uint64_t sent = 0;
-	if (length && (c->outgoing || conn_blocked(c))) { /* they wait, too */
+	if (length && (c->outgoing || blocked)) { /* they wait, too */
 		if (!queue_frames(c, length)) return IOB_FAILED;
 		length = 0;
 	}
-	enum iob_result result = !c->outgoing && conn_blocked(c) ? tls_flush(c->tls) : IOB_DONE;
+	enum iob_result result = !c->outgoing && blocked ? tls_flush(c->tls) : IOB_DONE;
 	while (result == IOB_DONE) {
 		if (!c->outgoing) {
 			if (sent && sent + HTTP2_BATCH > most && streams_sendable(http2_streams(c->http2))) {
@@ -95,14 +96,15 @@ static bool is_stuck(const struct conn *c) {
 
 enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
+	struct streams *streams = http2_streams(c->http2);
 	uint64_t sent = w->sent;
-	if (!io_reading(w->loop, c->fd)) streams_go_on(http2_streams(c->http2));
+	if (!io_reading(w->loop, c->fd)) streams_go_on(streams);
 	size_t length = handle_frames(c, run);
 	enum iob_result result = send_frames(c, length, run->resumed ? w->share : CONN_SHARE_MOST);
 	if (result == IOB_FAILED) return CONN_CLOSED;
 	if (result == IOB_DONE && !run->resumed) w->at_once_ms = w->site.now_ms;
 	if (result == IOB_DONE && (c->ending || is_stuck(c))) return conn_end(c, true);
-	bool progress = streams_take_progress(http2_streams(c->http2)) || (run->resumed && w->sent > sent);
+	bool progress = streams_take_progress(streams) || (run->resumed && w->sent > sent);
 	run->progress |= progress && !http2_end_announced(c->http2);
 	c->frames_wait = result == IOB_AGAIN || io_reading(w->loop, c->fd);
 	io_write_meanwhile(w->loop, c->fd, result == IOB_AGAIN);
