@@ -177,6 +177,24 @@ static int close_stream(ngtcp2_conn *conn, uint32_t flags, int64_t id, uint64_t 
 	return 0;
 }
 
+/* ngtcp2 validates the path that a client has moved to, with the former one to fall back to; or that one after it, with
+ * none. It does not validate a path again on which the client has been of late. */
+static int begin_validation(ngtcp2_conn *conn, uint32_t flags, const ngtcp2_path *path, const ngtcp2_path *former,
+							void *connection) {
+	struct quic_connection *c = connection;
+	(void)conn, (void)flags, (void)path;
+	c->moving = former;
+	return 0;
+}
+
+static int end_validation(ngtcp2_conn *conn, uint32_t flags, const ngtcp2_path *path, const ngtcp2_path *former,
+						  ngtcp2_path_validation_result result, void *connection) {
+	struct quic_connection *c = connection;
+	(void)conn, (void)flags, (void)path, (void)former, (void)result;
+	c->moving = false;
+	return 0;
+}
+
 void quic_set_callbacks(ngtcp2_callbacks *callbacks) {
 	*callbacks = (ngtcp2_callbacks){.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb,
 									.recv_crypto_data = take_crypto,
@@ -193,6 +211,8 @@ void quic_set_callbacks(ngtcp2_callbacks *callbacks) {
 									.remove_connection_id = remove_id,
 									.recv_tx_key = begin_http3,
 									.handshake_completed = complete,
+									.begin_path_validation = begin_validation,
+									.path_validation = end_validation,
 									.stream_open = open_stream,
 									.recv_stream_data = take_data,
 									.acked_stream_data_offset = take_acknowledgement,
@@ -302,6 +322,28 @@ void quic_free_connection(struct quic_connection *c) {
 	free(c);
 }
 
+/* Follows a client that has moved to another address, when that is validated: from then on it is the client's for all
+ * that asks who that is, and the connection counts to it, as a new one from there would. Requests that have come by
+ * then keep the address that they came from. Returns HTTP3_OK, or the error that ends the connection, which is refused
+ * there. */
+static enum http3_error follow(struct quic_connection *c) {
+	struct conn_context *w = c->quic->context;
+	const struct peer peer = peer_of(ngtcp2_conn_get_path(c->conn)->remote.addr);
+	if (c->moving || memcmp(&peer, &c->peer, sizeof peer) == 0) return HTTP3_OK;
+	limits_return_connection(w->exchanges.limits, conn_owner(w, &c->peer));
+	c->peer = peer_unknown; /* for which nothing is counted */
+	if (w->refusal(w, &peer)) return HTTP3_EXCESSIVE_LOAD;
+	c->peer = peer;
+	streams_set_peer(http3_streams(c->http3), &peer, forwarding_of(&w->options->trust, &peer));
+	return HTTP3_OK;
+}
+
+/* Handles what has come with a datagram. */
+static enum http3_error received(struct quic_connection *c) {
+	const enum http3_error error = follow(c);
+	return error ? error : http3_received(c->http3);
+}
+
 void quic_take(struct quic_connection *c, const struct quic_datagram *d) {
 	const ngtcp2_pkt_info info = {.ecn = d->ecn};
 	if (c->ended) return;
@@ -309,7 +351,7 @@ void quic_take(struct quic_connection *c, const struct quic_datagram *d) {
 	/* NGTCP2_ERR_RETRY: part of a ClientHello has come before its beginning. It is kept, as of a client whose address
 	 * was validated: how many others there may be is limited by QUIC_HALF_OPEN. */
 	if (error && error != NGTCP2_ERR_RETRY) quic_end(c, error);
-	else if (c->http3 && fail(c, http3_received(c->http3))) quic_end(c, NGTCP2_ERR_CALLBACK_FAILURE);
+	else if (c->http3 && fail(c, received(c))) quic_end(c, NGTCP2_ERR_CALLBACK_FAILURE);
 	quic_wants_write(c);
 }
 

@@ -113,10 +113,11 @@ struct quic_connection {
 	ngtcp2_crypto_ossl_ctx *tls;
 	SSL *ssl; /* NULL after the handshake */
 	ngtcp2_ccerr error;
-	struct http3 *http3; /* NULL until the server may send */
-	struct peer peer;
+	struct http3 *http3;    /* NULL until the server may send */
+	struct peer peer;       /* the client, at the last address that is validated */
 	struct quic_id *ids;    /* in the table */
 	bool validated;         /* the client has sent the token of a Retry */
+	bool moving;            /* it sends from an address that is not validated yet */
 	bool half_open;         /* the handshake is under way */
 	bool open;              /* it is complete */
 	bool pending;           /* it is in quic->unsent */

@@ -4,22 +4,20 @@
 #include "gatling/site/response.h"
 #include "gatling/streams/streams.h"
 
-static struct arrival arrival_of(const struct streams *t, const struct peer *client) {
-	return (struct arrival){.client = client,
-							.forwarding = t->forwarding,
-							.proxy = &t->peer,
-							.port = t->port,
-							.secure = t->secure,
-							.copied = true,
-							.may_wait = t->waiting_size < STREAMS_WAITING};
-}
+static bool may_wait(const struct streams *t) { return t->waiting_size < STREAMS_WAITING; }
 
 void streams_begin_exchange(struct streams *t, struct exchange *x, const struct request *q, const struct peer *client) {
 	exchange_clear(x);
 	x->context = t->exchanges;
 	x->carrier = t->protocol->carrier;
 	x->request = q;
-	x->arrival = arrival_of(t, client);
+	x->arrival = (struct arrival){.client = client,
+								  .forwarding = t->forwarding,
+								  .proxy = &t->peer,
+								  .port = t->port,
+								  .secure = t->secure,
+								  .copied = true,
+								  .may_wait = may_wait(t)};
 	x->started_ns = t->exchanges->site->now_ns;
 	x->share = &t->share;
 }
@@ -118,7 +116,7 @@ bool stream_answer_again(struct stream *s) {
 	struct exchange *x = s->exchange;
 	struct response r;
 	t->room_changed |= x->proxied != NULL;
-	x->arrival = arrival_of(t, &s->client);
+	x->arrival.may_wait = may_wait(t);
 	const enum exchange_next next = exchange_again(x, &r);
 	if (next == EXCHANGE_PASSED_ON) stream_relay_begin(s);
 	if (next == EXCHANGE_ANSWERED && streams_must_wait(t, &r)) {
@@ -156,6 +154,7 @@ bool streams_keep(struct streams *t, struct stream_request *asked, const struct 
 	s->exchange->carried = s;
 	s->exchange->ready = ready;
 	s->exchange->arrival.client = &s->client;
+	s->exchange->arrival.proxy = &s->peer;
 	if (s->exchange->proxied) stream_relay_begin(s);
 	t->progress = true;
 	stream_account(s);

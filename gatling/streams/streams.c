@@ -3,12 +3,16 @@
 
 #include <stdlib.h>
 
+void streams_set_peer(struct streams *t, const struct peer *peer, enum forwarding forwarding) {
+	t->peer = *peer;
+	t->forwarding = forwarding;
+}
+
 void streams_begin(struct streams *t, const struct streams_connection *functions, void *connection,
 				   const struct peer *peer, enum forwarding forwarding, unsigned port, bool secure) {
 	t->functions = functions;
 	t->connection = connection;
-	t->peer = *peer;
-	t->forwarding = forwarding;
+	streams_set_peer(t, peer, forwarding);
 	t->port = (uint16_t)port;
 	t->secure = secure;
 	t->share.most = STREAMS_PASSED_RESPONSES;
@@ -42,6 +46,7 @@ struct stream *stream_open(struct streams *t, struct stream_request *asked) {
 	s->receiving = asked->receiving;
 	s->discards = asked->discards;
 	s->client = asked->client;
+	s->peer = t->peer;
 	s->counted = asked->exchange.counted;
 	asked->exchange.counted = false;
 	s->has_length = request_has(asked->exchange.request, FIELD_CONTENT_LENGTH);

@@ -45,7 +45,7 @@ struct stream {
 	char *early;                   /* content that came while the request waits, if it may be passed on; or NULL */
 	size_t early_length;           /* bytes of early */
 	size_t early_trailers;         /* bytes of the trailer fields at its end */
-	struct peer client;            /* the client of the request */
+	struct peer client, peer;      /* the client of the request, and the other end of the connection when it came */
 	bool counted;                  /* limits_take_request() has counted the request */
 	bool holds_file;               /* the response counts as one of STREAMS_FILES */
 	struct {
@@ -111,7 +111,7 @@ struct streams {
 	const struct slice *common_block;
 	const struct streams_connection *functions;
 	void *connection;
-	struct peer peer; /* the other end of the connection; see also streams_client() */
+	struct peer peer; /* the other end of the connection now; see also streams_client() */
 	enum forwarding forwarding;
 	uint16_t port;
 	bool secure;
@@ -147,6 +147,9 @@ static inline bool stream_is_passed_on(const struct stream *s) { return s->excha
 /* Begins to serve a connection. peer: its other end; forwarding: how far that is trusted (forwarding_of()). */
 void streams_begin(struct streams *streams, const struct streams_connection *functions, void *connection,
 				   const struct peer *peer, enum forwarding forwarding, unsigned port, bool secure);
+
+/* Notes that the other end of the connection has another address. Requests that have come keep theirs. */
+void streams_set_peer(struct streams *streams, const struct peer *peer, enum forwarding forwarding);
 
 struct stream *stream_find(const struct streams *streams, uint64_t id);
 
