@@ -1,18 +1,16 @@
 """Measures gatling beside nginx over networks with a delay and loss, with each congestion control,
-in an emulated machine. Its clock counts instructions, so that waiting takes no real time, and each
-run has the same result.
+in an emulated machine (paths.py). Its clock counts instructions, so that waiting takes no real time,
+and each run has the same result.
 
     delay.py BUILD [--servers NAME,...] [--controls NAME,...] [--delays MS,...] [--losses PERCENT,...] [--pages N]
              [--connections N] [--downloads N] [--megabytes N] [--kernel KERNEL] [--out DIR]
 
 KERNEL is a package of Debian, or the beginning of its version, see bench/suite/vm. It is booted
 once for each congestion control. "this" is the running kernel, if it has netem: it is not emulated,
-but waits in real time, for 40 minutes by default. The network is two namespaces joined by veth. On
-both ends, packets are delayed by half of the delay (the round-trip time), and the same share of
-them is lost. Bandwidth is not limited; at 0 ms the processor is the limit. A packet is a segment,
-since the loss of one should not take 64 KB with it. Nothing is remembered of earlier connections,
-and the client's window is open from the start, so that only the sender decides. Each server has one
-worker and its configuration from servers.py, without TLS.
+but waits in real time, for 40 minutes by default. In each direction, packets are delayed by half of
+the delay (the round-trip time), and the same share of them is lost. Bandwidth is not limited; at 0
+ms the processor is the limit. Each server has one worker and its configuration from servers.py,
+without TLS.
 
 Clients come one after the other, each with its own connection. "first byte" is the time from
 connect(2) to the end of a page of 1 KiB, which is one segment; "kept" is the time from the request
@@ -27,34 +25,24 @@ DIR/delay.tsv has a row for each network and server; DIR/delay-*.svg are the cur
 
 import argparse
 import json
-import platform
-import shutil
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-sys.path += [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "suite")]
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from curves import can_draw, draw_panels
-from enclosure import delays_packets, run_enclosed
-from guests import GuestError, Missing, boot, kernel_file, make_initramfs, modules_of, programs_of, tables_of
+from paths import LARGE, NEAR, SHELL, GuestError, Missing, files_of, kernel_of, opening, program, programs_of, run
 from processes import end_on_signals
 from servers import configuration, those_installed
 
 PORTS = {"gatling": 8000, "nginx": 8001}
 CONTROLS, DELAYS_MS, LOSSES = ["cubic", "bbr"], [0, 10, 40, 200], [0, 1]
-NET, NEAR, FAR = "10.0.0.0/24", "10.0.0.1", "10.0.0.2"
-MODULES = "veth", "sch_netem", "tcp_diag"
-EMULATOR = "qemu-system-x86_64", "cpio", "strip"
-PROGRAMS = "sh", "cat", "ip", "mkdir", "sleep", "tc"
-PAGE, MB, WINDOW = 1024, 10**6, 6 * 2**20
+PAGE, MB = 1024, 10**6
 LOOK_US = 5000  # at least
 SAMPLES = 25  # of connbench
-THIS = "this"
-SMALL = "thash_entries=2048"  # the hash table of sockets, which queued.c goes through each time
-BOOT_S, REAL_S = 3600, 4 * 3600  # at most
 COLUMNS = ["control", "loss", "delay_ms", "server", "first_p50_ms", "first_p99_ms", "kept_p50_ms", "goodput", "queued", "queued_max", "unsent",
            "unsent_max"]  # fmt: skip
 MEASURES = {
@@ -64,61 +52,6 @@ MEASURES = {
     "goodput": "goodput, MB/s",
     "queued": "queued in the kernel of the sender, MB",
 }
-
-SCRIPT = f"""
-PATH=/bin
-set -e
-exec 2>&1
-
-prepare() {{ # CONTROL
-	mkdir -p /run/netns /var/run /var/lib/nginx /var/log/nginx
-	ip netns add near
-	ip netns add far
-	ip link add near0 netns near type veth peer name far0 netns far
-	ip -n near address add {NEAR}/24 dev near0
-	ip -n far address add {FAR}/24 dev far0
-	for side in near far; do
-		ip -n $side link set dev lo up
-		ip -n $side link set dev ${{side}}0 gso_max_segs 1 up
-		ip netns exec $side sh -c "echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save"
-	done
-	ip -n near route change {NET} dev near0 src {NEAR} congctl $1
-	ip netns exec far sh -c "echo 4096 {WINDOW} {WINDOW} >/proc/sys/net/ipv4/tcp_rmem"
-}}
-
-network() {{ # DELAY LOSS: of each direction
-	for side in near far; do
-		tc -n $side qdisc replace dev ${{side}}0 root netem delay $1ms loss $2% limit 1000000
-	done
-}}
-
-serve() {{ # COMMAND...
-	ip netns exec near "$@" >/tmp/log 2>&1 &
-	sleep 1
-	kill -0 $! || {{ cat /tmp/log; exit 1; }}
-}}
-
-load() {{ # REQUESTS PORT FILE
-	ip netns exec far httpbench -c 1 -k 1 -T 3600 -n $1 --json /tmp/json http://{NEAR}:$2/$3 >/tmp/log || {{ cat /tmp/log; exit 1; }}
-	cat /tmp/json
-}}
-
-kept() {{ # CONNECTIONS PORT FILE
-	ip netns exec far connbench -n $1 -i $1 -s {SAMPLES} http://{NEAR}:$2/$3
-}}
-
-queue() {{ # MICROSECONDS REQUESTS PORT FILE: what was queued, then the result
-	ip netns exec near queued $3 $1 >/tmp/queued &
-	shift
-	load "$@" >/tmp/result || {{ cat /tmp/result; exit 1; }}
-	kill $!
-	wait $!
-	cat /tmp/queued /tmp/result
-}}
-
-"$@"
-"""
-
 
 def fail(text):
     sys.exit(f"delay: {text}")
@@ -139,42 +72,15 @@ def nginx_configuration():
     return configuration("nginx", PORTS["nginx"], "/www", "/tmp", listen=" deferred reuseport").replace("127.0.0.1", NEAR)
 
 
-def program(name):
-    path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
-    if not path:
-        raise Missing(f"{name} is not installed: make deps FOR=delay")
-    return path
-
-
-def lacks(image, names):
-    """Returns those of the modules that the package's kernel neither contains nor has as files."""
-    there = " ".join(path.name for path in image.parents[1].rglob("*.ko*"))
-    there += " ".join(path.read_text() for path in image.parents[1].rglob("modules.builtin"))
-    return [name for name in names if f"{name}.ko" not in there]
-
-
-def modules(image, controls, directory):
-    names = [*MODULES, *(f"tcp_{name}" for name in controls if name != "cubic")]  # it is always built in
-    missing = lacks(image, names)
-    if missing:
-        raise Missing(f"{image.name} has no {', '.join(missing)}: --kernel selects another")
-    return modules_of(image, names, directory)
-
-
-def files_of(image, arguments, directory):
-    """Returns the files of a guest: {path in it: file}, the modules first. image: None if it runs
-    on this kernel."""
-    written = {"script": SCRIPT.encode(), "nginx.conf": nginx_configuration().encode(), "www/page": bytes(PAGE),
-               "www/download": bytes(arguments.megabytes * MB)}  # fmt: skip
-    files = modules(image, arguments.controls, directory) if image else {}
-    ours = [arguments.build / name for name in ("gatling", "bench/httpbench", "bench/connbench")]
-    files |= programs_of(*ours, *map(program, PROGRAMS)) | {"bin/queued": arguments.build / "bench" / "queued"}
+def files(image, arguments, control, directory):
+    """Returns the files of a guest: {path in it: file}. image: None if it runs on this kernel."""
+    written = {"nginx.conf": nginx_configuration().encode(), "www/page": bytes(PAGE), "www/download": bytes(arguments.megabytes * MB)}
+    found = files_of(image, [control], written, directory)
+    found |= programs_of(*(arguments.build / name for name in ("gatling", "bench/httpbench", "bench/connbench")))
+    found["bin/queued"] = arguments.build / "bench" / "queued"
     if "nginx" in arguments.servers:
-        files |= programs_of(program("nginx")) | {f"etc/{name}": Path("/etc", name) for name in ("passwd", "group")}
-    for name, content in written.items():
-        files[name] = directory / name.replace("/", "-")
-        files[name].write_bytes(content)
-    return files
+        found |= programs_of(program("nginx")) | {f"etc/{name}": Path("/etc", name) for name in ("passwd", "group")}
+    return found
 
 
 def networks(arguments):
@@ -182,20 +88,18 @@ def networks(arguments):
     return {f"{loss:g}%-{delay:g}ms": (loss, delay) for loss in arguments.losses for delay in arguments.delays}
 
 
-def plan(files, arguments, control):
-    """Returns the plan for a guest's init."""
-    script = "/bin/sh /script"
-    lines = [f"{name} /{name}" for name in files if name.startswith("modules/")]
-    lines.append(f"prepare {script} prepare {control}")
-    lines += [f"{name} {script} serve {commands()[name]}" for name in arguments.servers]
+def plan(opened, arguments):
+    """Returns the lines of a plan, which begins with `opened`."""
+    lines = [*opened, *(f"{name} {SHELL} serve {commands()[name]}" for name in arguments.servers)]
     for network, (loss, delay_ms) in networks(arguments).items():
-        lines.append(f"{network} {script} network {delay_ms / 2:g} {loss:g}")
+        lines.append(f"{network} {SHELL} network {delay_ms / 2:g} {loss:g} {LARGE}")
         look_us = max(LOOK_US, 1000 * delay_ms / 5)
         for name in arguments.servers:
-            lines.append(f"{network}-{name}-page {script} load {arguments.pages} {PORTS[name]} page")
-            lines.append(f"{network}-{name}-kept {script} kept {arguments.connections} {PORTS[name]} page")
-            lines.append(f"{network}-{name}-download {script} queue {look_us:g} {arguments.downloads} {PORTS[name]} download")
-    return "\n".join(lines) + "\n"
+            start, url, count = f"{network}-{name}", f"http://{NEAR}:{PORTS[name]}", arguments.connections
+            lines.append(f"{start}-page {SHELL} load httpbench -n {arguments.pages} {url}/page")
+            lines.append(f"{start}-kept {SHELL} kept connbench -n {count} -i {count} -s {SAMPLES} {url}/page")
+            lines.append(f"{start}-download {SHELL} queue {PORTS[name]} {look_us:g} httpbench -n {arguments.downloads} {url}/download")
+    return lines
 
 
 # --- results ---
@@ -217,33 +121,13 @@ def row_of(start, page, kept, download, megabytes):
     return dict(zip(COLUMNS, [*start, *values, *(int(number) / MB for number in queued.split()[1:])]))
 
 
-def kernel_of(arguments):
-    """Returns the kernel's name and its image, or None instead of that if it is the running one."""
-    if arguments.kernel == THIS:
-        if not delays_packets(program("tc")):
-            raise Missing("this kernel has no netem, or this is not root: without --kernel this, another one is emulated")
-        return platform.release(), None
-    for name in EMULATOR:
-        program(name)
-    version, image = kernel_file(arguments.kernel, arguments.build / "kernels")
-    return f"{version}, emulated", image
-
-
 def measure(image, arguments, control):
     """Returns a row for each network and server."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        files = files_of(image, arguments, directory)
-        lines = plan(files, arguments, control)
-        if not image:
-            tables = run_enclosed(files, lines, directory, REAL_S)
-        else:
-            make_initramfs(files, lines, arguments.build, directory / "initramfs")
-            tables = tables_of(boot(image, directory / "initramfs", "tcg", directory, BOOT_S, SMALL))
-    for what, (status, text) in tables.items():
-        if status:
-            fail(f"{control}, {what}: {(text.strip().splitlines() or [f'status {status}'])[0]}")
-    return [row_of((control, loss, delay_ms, server), *(tables[f"{network}-{server}-{what}"][1] for what in ("page", "kept", "download")),
+        its_files = files(image, arguments, control, directory)
+        texts = run(image, its_files, plan(opening(its_files, control), arguments), arguments.build, directory)
+    return [row_of((control, loss, delay_ms, server), *(texts[f"{network}-{server}-{what}"] for what in ("page", "kept", "download")),
                    arguments.megabytes)
             for network, (loss, delay_ms) in networks(arguments).items() for server in arguments.servers]  # fmt: skip
 

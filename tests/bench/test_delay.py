@@ -46,9 +46,9 @@ def test_a_row_has_what_a_guest_has_written():
 
 def test_the_plan_has_each_server_in_each_network():
     arguments = SimpleNamespace(servers=["gatling", "nginx"], losses=[0, 1], delays=[0, 40], pages=5, connections=3, downloads=2)
-    lines = dict(line.split(" ", 1) for line in delay.plan({"modules/veth.ko": None}, arguments, "bbr").splitlines())
+    lines = dict(line.split(" ", 1) for line in delay.plan(delay.opening({"modules/veth.ko": None}, "bbr"), arguments))
     assert lines["modules/veth.ko"] == "/modules/veth.ko" and lines["prepare"].endswith("prepare bbr")
-    assert lines["1%-40ms"].endswith("network 20 1")
+    assert lines["1%-40ms"].endswith("network 20 1 1000000")
     assert {f"{loss}%-{ms}ms-{name}-{what}" for loss in (0, 1) for ms in (0, 40) for name in arguments.servers for what in ("page", "kept", "download")} < set(lines)
 
 
