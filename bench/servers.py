@@ -282,6 +282,13 @@ class Server:
         self.process.stop()
 
 
+def make_certificate(address):
+    """Returns a certificate for an IP address, and its key."""
+    return subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                           "-subj", f"/CN={address}", "-addext", f"subjectAltName=IP:{address}", "-keyout", "-", "-out", "-"],
+                          capture_output=True, check=True).stdout  # fmt: skip
+
+
 class Servers:
     """Starts servers of a temporary directory. At the end stops them and removes it. own: the root
     of the system whose libraries the build takes; others: that of the system in which the other
@@ -316,10 +323,7 @@ class Servers:
     def certificate(self):
         """Makes a certificate with its key. Returns its path."""
         path = self.directory / "certificate.pem"
-        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                               "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "-", "-out", "-"],
-                              capture_output=True, check=True)  # fmt: skip
-        path.write_bytes(made.stdout)
+        path.write_bytes(make_certificate("127.0.0.1"))
         return path
 
     def program(self, name):
@@ -359,15 +363,23 @@ class Servers:
 os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin"  # where servers are installed
 
 
-def installed(name):
-    return name not in CONFIGURED or shutil.which(name) is not None
+def where(name, root=None):
+    """Returns the path of a server's program in the system with that root (default: this one), or
+    None."""
+    places = os.environ["PATH"] if root is None else f"{root}/usr/sbin:{root}/usr/bin"
+    found = shutil.which(name, path=places)
+    return found and found.removeprefix(str(root))
 
 
-def those_installed(names, program):
+def installed(name, root=None):
+    return name not in CONFIGURED or where(name, root) is not None
+
+
+def those_installed(names, program, root=None):
     """Returns those of the servers that are installed, and prints which are not."""
-    for name in [n for n in names if not installed(n)]:
+    for name in [n for n in names if not installed(n, root)]:
         print(f"{program}: {name} is not installed", file=sys.stderr)
-    return [name for name in names if installed(name)]
+    return [name for name in names if installed(name, root)]
 
 
 @functools.cache

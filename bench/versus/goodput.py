@@ -1,0 +1,177 @@
+"""Measures downloads over HTTP/3 and HTTP/2, by gatling and others, over networks with a delay, loss,
+and a limit of their rate, in an emulated machine or on the kernel that runs: see delay.py, which
+measures HTTP/1.1, and paths.py.
+
+    goodput.py BUILD [--delays MS,...] [--losses PERCENT,...] [--rate MBIT] [--queue MS] [--controls NAME,...]
+               [--downloads N] [--megabytes N] [--own ROOT] [--others ROOT] [--kernel KERNEL] [--out DIR]
+
+BUILD, --own and --others are those of http3.py. The rate is that of each direction, in Mbit/s; what
+exceeds it waits in a queue for --queue milliseconds at most, beside what is under way. TCP and QUIC
+share the server's congestion control, cubic or bbr; nginx and Caddy use what they have for QUIC,
+and are measured with the first one alone. Clients come one after the other, each with its own
+connection, whose windows are open. The client is httpbench for all.
+
+Goodput is that of the median download, from the first packet of the connection on, in MB/s.
+DIR/goodput.tsv has a row for each network and server. "make delay".
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path += [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "suite")]
+
+from guests import program_of
+from paths import NEAR, SHELL, GuestError, Missing, files_of, kernel_of, opening, run
+from processes import end_on_signals
+from servers import CONFIGURED, Servers, configuration, make_certificate, those_installed, where
+
+PORTS = {"gatling": 8000, "nginx": 8001, "caddy": 8002}
+CONTESTANTS = [("gatling", "h3"), ("nginx", "h3"), ("caddy", "h3"), ("gatling", "h2")]
+FLAGS = {"h3": "--http3", "h2": "--http2"}
+MB, PACKET_BITS = 10**6, 1500 * 8
+COLUMNS = ["control", "loss", "delay_ms", "server", "protocol", "goodput"]
+
+
+def fail(text):
+    sys.exit(f"goodput: {text}")
+
+
+# --- the guest ---
+
+
+def programs(arguments, servers):
+    """Returns the files of httpbench and of the servers, and {name: the words that run it}."""
+    found, words = {}, {}
+    for name, path in (("httpbench", "bench/httpbench"), ("gatling", "gatling")):
+        *enter, program = servers.program(path)
+        files, words[name] = program_of(name, program, program.resolve(), arguments.own or "/", enter)
+        found |= files
+    for name in [name for name in arguments.servers if name in CONFIGURED]:
+        path = where(name, arguments.others)
+        files, run_it = program_of(name, Path(f"{arguments.others or ''}{path}"), path, arguments.others or "/", servers.others)
+        found |= files
+        words[name] = [*run_it, *CONFIGURED[name][1][1:], f"/{name}.conf"]
+    words["gatling"] += ["-c", "/www", "-i", NEAR, "-p", 0, "--https", "--tls-port", PORTS["gatling"], "--cert", "/certificate.pem", "-n",
+                         "-j", 1, "-T", 3600]  # fmt: skip
+    return found, {name: " ".join(map(str, these)) for name, these in words.items()}
+
+
+def written(arguments):
+    """Returns {path in a guest: content} of the certificate, the download and the configurations."""
+    found = {"certificate.pem": make_certificate(NEAR), "www/download": bytes(arguments.megabytes * MB)}
+    for name in [name for name in arguments.servers if name in CONFIGURED]:
+        text = configuration(name, PORTS[name], "/www", "/tmp", "h3", "/certificate.pem")
+        found[f"{name}.conf"] = text.replace("127.0.0.1", NEAR).encode()
+    return found | {f"etc/{name}": Path("/etc", name).read_bytes() for name in ("passwd", "group")}
+
+
+def networks(arguments):
+    """Returns {name: (loss, delay)} of all networks."""
+    return {f"{loss:g}%-{delay:g}ms": (loss, delay) for loss in arguments.losses for delay in arguments.delays}
+
+
+def contestants(arguments, control):
+    """Returns those for which the server's congestion control makes a difference, or all with the first one."""
+    return [(name, protocol) for name, protocol in CONTESTANTS
+            if name in arguments.servers and (name == "gatling" or control == arguments.controls[0])]  # fmt: skip
+
+
+def plan(opened, words, arguments, control):
+    """Returns the lines of a plan, which begins with `opened`."""
+    lines = [*opened, *(f"{name} {SHELL} serve {words[name]}" for name in arguments.servers)]
+    for network, (loss, delay_ms) in networks(arguments).items():
+        packets = (delay_ms / 2 + arguments.queue) * arguments.rate * 1000 / PACKET_BITS
+        lines.append(f"{network} {SHELL} network {delay_ms / 2:g} {loss:g} {packets:.0f} {arguments.rate}mbit")
+        for name, protocol in contestants(arguments, control):
+            lines.append(f"{network}-{name}-{protocol} {SHELL} load {words['httpbench']} {FLAGS[protocol]} --insecure -n {arguments.downloads} "
+                         f"https://{NEAR}:{PORTS[name]}/download")  # fmt: skip
+    return lines
+
+
+# --- results ---
+
+
+def goodput(text, megabytes):
+    """Returns that of the median download, of what httpbench has said."""
+    result = json.loads(text)
+    if sum(result["failed"].values()):
+        raise GuestError(f"downloads have failed: {result['failed']}", b"")
+    return megabytes / result["durations"]["whole"]["percentiles_ns"]["50"] * 1e9
+
+
+def measure(image, arguments, servers, control):
+    """Returns a row for each network and contestant."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        found, words = programs(arguments, servers)
+        files = files_of(image, [control], written(arguments), directory) | found
+        texts = run(image, files, plan(opening(files, control), words, arguments, control), arguments.build, directory)
+    return [dict(zip(COLUMNS, (control, loss, delay_ms, name, protocol, goodput(texts[f"{network}-{name}-{protocol}"], arguments.megabytes))))
+            for network, (loss, delay_ms) in networks(arguments).items() for name, protocol in contestants(arguments, control)]  # fmt: skip
+
+
+def print_table(rows):
+    """Prints a line for each network and congestion control, with a column for each contestant."""
+    print(f"{'':6}{'loss':>5}{'delay':>7}  " + "".join(f"{f'{name} {protocol}':>13}" for name, protocol in CONTESTANTS))
+    found = {}
+    for row in rows:
+        found.setdefault((row["control"], row["loss"], row["delay_ms"]), {})[row["server"], row["protocol"]] = row["goodput"]
+    for (control, loss, delay_ms), values in found.items():
+        print(f"{control:6}{loss:4g}%{delay_ms:7g}  " + "".join(f"{values[each]:13.3f}" if each in values else f"{'':13}" for each in CONTESTANTS))
+
+
+def numbers(text):
+    return [float(number) for number in text.split(",")]
+
+
+def parse():
+    parser = argparse.ArgumentParser(description="downloads over HTTP/3 and HTTP/2, over networks with a delay and loss")
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--servers", default=",".join(PORTS), metavar="NAME,...")
+    parser.add_argument("--controls", default="cubic,bbr", metavar="NAME,...", help="of congestion; default: cubic,bbr")
+    parser.add_argument("--delays", type=numbers, default=[0, 10, 40, 200], metavar="MS,...", help="there and back; default: 0,10,40,200")
+    parser.add_argument("--losses", type=numbers, default=[0, 1], metavar="PERCENT,...", help="default: 0,1")
+    parser.add_argument("--rate", type=int, default=200, metavar="MBIT", help="of each direction (default: 200)")
+    parser.add_argument("--queue", type=float, default=50, metavar="MS", help="at that rate (default: 50)")
+    parser.add_argument("--downloads", type=int, default=3, help="of each (default: 3)")
+    parser.add_argument("--megabytes", type=int, default=5, help="of a download (default: 5)")
+    parser.add_argument("--own", help="root of the system whose libraries BUILD takes")
+    parser.add_argument("--others", help="root of the system in which nginx and Caddy are installed")
+    parser.add_argument("--kernel", default="6.12", help="default: the newest 6.12; this: the one that runs")
+    parser.add_argument("--out", type=Path, default=Path("build/versus"))
+    arguments = parser.parse_args()
+    arguments.servers, arguments.controls = arguments.servers.split(","), arguments.controls.split(",")
+    for name in [n for n in arguments.servers if n not in PORTS]:
+        fail(f"there is no server {name}: {', '.join(PORTS)}")
+    return arguments
+
+
+def main():
+    arguments = parse()
+    end_on_signals()
+    arguments.servers = those_installed(arguments.servers, "goodput", arguments.others)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    begun, rows = time.monotonic(), []
+    try:
+        version, image = kernel_of(arguments)
+        print(f"{version}: {arguments.downloads} downloads of {arguments.megabytes} MB, {arguments.rate} Mbit/s, a queue of {arguments.queue:g} ms; MB/s",
+              flush=True)  # fmt: skip
+        with Servers(arguments.build, arguments.own, arguments.others) as servers:
+            for control in arguments.controls:
+                rows += measure(image, arguments, servers, control)
+    except (Missing, GuestError) as problem:
+        fail(str(problem))
+    print_table(rows)
+    with open(arguments.out / "goodput.tsv", "w", encoding="utf-8") as out:
+        print(*COLUMNS, sep="\t", file=out)
+        for row in rows:
+            print(*row.values(), sep="\t", file=out)
+    print(f"{len(rows)} rows in {time.monotonic() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
