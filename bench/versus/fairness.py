@@ -70,7 +70,7 @@ def read_slowly(port):
 
 
 def httpbench(running, server, *words):
-    return [running.build / "bench" / "httpbench", *words, server.url("/1k")]
+    return [*running.program("bench/httpbench"), *words, server.url("/1k")]
 
 
 @contextlib.contextmanager
@@ -138,12 +138,12 @@ CASES = {
 }
 
 
-def measure(running, server, seconds):
-    """Measures a client with a new connection for every fifth request. Returns p50 and p99 in ms,
-    and how many requests had no answer."""
+def measure(running, server, seconds, *flags):
+    """Measures a client with a new connection for every fifth request. flags: more options of
+    httpbench. Returns p50 and p99 in ms, and how many requests had no answer."""
     output = running.directory / "good.json"
     command = ["chrt", "-f", 1, *httpbench(running, server, "-R", RATE, "-c", 16, "-k", 5, "-d", seconds, "--json", output,
-                                           "--source", GOOD + "/32")]  # fmt: skip
+                                           "--source", GOOD + "/32", *flags)]  # fmt: skip
     with processes.Process(command, greedy_cores(running), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         words = process.communicate()[1]
         if process.returncode not in (0, 1):
