@@ -221,16 +221,20 @@ def half_open(port, sources):
             held.clear()
 
 
+# What connections send, by name.
+FRAMES_OF = {
+    "path challenges": raw(QuicFrameType.PATH_CHALLENGE, 8),
+    "pings": raw(QuicFrameType.PING, 0),
+    "rapid reset": resets,
+    "unknown frames": on_control(UNKNOWN),
+    "priorities": on_control(PRIORITY_UPDATE),
+    "empty data": on_request(DATA),
+}
 FLOODS = {
     "Initial packets": paced(initials),
     "random datagrams": paced(lambda: [os.urandom(DATAGRAM) for _ in range(INITIALS)]),
     "half-open handshakes": half_open,
-    "path challenges": connections(raw(QuicFrameType.PATH_CHALLENGE, 8)),
-    "pings": connections(raw(QuicFrameType.PING, 0)),
-    "rapid reset": connections(resets),
-    "unknown frames": connections(on_control(UNKNOWN)),
-    "priorities": connections(on_control(PRIORITY_UPDATE)),
-    "empty data": connections(on_request(DATA)),
+    **{name: connections(send) for name, send in FRAMES_OF.items()},
     "slow readers": readers(),
 }
 
