@@ -20,6 +20,7 @@
 #include "gatling/http/hpack.h"
 #include "gatling/load/accept.h"
 #include "gatling/load/min_rate.h"
+#include "gatling/load/shed.h"
 #include "gatling/tls/certificate_files.h"
 #include "gatling/upstream/proxied.h"
 
@@ -52,6 +53,7 @@ static int count_limits(struct worker *w, unsigned datagrams, unsigned *cached, 
 	const unsigned part = part_of(w, o->connections);
 	w->context.limited = part && part < w->context.connections_max; /* by --limit connections */
 	if (w->context.limited) w->context.connections_max = part;
+	w->context.connections_short = w->context.connections_max - w->context.connections_max * (100 - SHED_FROM) / 100;
 	return 0;
 }
 
@@ -60,7 +62,7 @@ static void use_certificates(struct worker *w) {
 	struct certificates *current = certificate_files_current(w->certificates);
 	/* with --acme, a site that has no certificate yet is served without HTTPS */
 	if (w->options->acme.on && !w->options->https_redirect) w->context.site.covered = current;
-	if (w->quic) quic_use_certificates(w->quic, current, w->options->strict_sni);
+	if (w->context.quic) quic_use_certificates(w->context.quic, current, w->options->strict_sni);
 	tls_use_certificates(w->context.tls, current);
 }
 
@@ -88,7 +90,9 @@ static int start(struct worker *w) {
 	w->context.options = &w->options->conn;
 	w->context.shed = &w->shed;
 	w->context.fair = &w->fair;
+	w->context.kinds[CONN_TCP] = &conn_tcp;
 	w->context.refusal = accept_refusal;
+	w->context.make_room = accept_make_room;
 	w->context.read_most = CONN_SCRATCH;
 	w->acceptor.context = &w->context;
 	w->acceptor.workers = (unsigned)w->options->workers;
@@ -107,7 +111,7 @@ static int start(struct worker *w) {
 	if (w->certificates) {
 		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls, &w->context.tls_memory);
 		if (!w->context.tls) return -1;
-		w->quic = quic_new(&w->context, w->datagrams, w->number, (unsigned)w->options->workers);
+		w->context.quic = quic_new(&w->context, w->datagrams, w->number, (unsigned)w->options->workers);
 		use_certificates(w);
 	}
 	const struct upstreams_options upstreams = {.loop = w->context.loop,
@@ -135,7 +139,7 @@ static int start(struct worker *w) {
 /* Begins to accept, and reads the files of the first site. */
 static void serve(struct worker *w) {
 	accept_resume(&w->acceptor);
-	if (w->quic) quic_serve(w->quic);
+	if (w->context.quic) quic_serve(w->context.quic);
 	(void)sites_find(w->context.site.sites, SLICE(""), 0, io_now(w->context.loop), NULL, NULL);
 }
 
@@ -184,7 +188,7 @@ static void close_connections(struct worker *w) {
 static void drain(struct worker *w, enum conn_drain how, bool closes) {
 	if (how > w->context.draining) w->context.draining = how;
 	if (closes) accept_last(&w->acceptor);
-	if (w->quic) quic_drain(w->quic, closes);
+	if (w->context.quic) quic_drain(w->context.quic, closes);
 	for (int fd = 0; fd < io_fd_bound(w->context.loop); fd++) {
 		struct conn *c = conn_of(&w->context, fd);
 		if (c) conn_drain(&w->context, c);
@@ -209,7 +213,7 @@ static void handle_control(struct worker *w) {
 			drain(w, DRAIN_ANSWERED, false);
 			break;
 		case CONTROL_HANDED_OVER:
-			if (w->quic) quic_hand_over(w->quic);
+			if (w->context.quic) quic_hand_over(w->context.quic);
 			break;
 		case CONTROL_DRAIN: drain(w, DRAIN_ANSWERED, true); break;
 		case CONTROL_IDLE: drain(w, DRAIN_IDLE, true); break;
@@ -233,7 +237,7 @@ static void update_dates(struct worker *w) {
 	time_t now = time(NULL);
 	w->context.site.now_ns = io_now_ns(w->context.loop);
 	w->context.site.now_ms = w->context.site.now_ns / 1000000;
-	const unsigned port = w->quic ? quic_port(w->quic) : 0;
+	const unsigned port = w->context.quic ? quic_port(w->context.quic) : 0;
 	if (now == w->context.batches.second && port == w->quic_port) return;
 	w->quic_port = port;
 	char date[DATE_LENGTH + 1], *text = w->common_text;
@@ -256,7 +260,7 @@ static void update_dates(struct worker *w) {
 			(struct slice){.at = block, .length = hpack_fields(w->context.common_fields[i], block)};
 		used += w->context.http2.common_block[i].length;
 	}
-	if (w->quic) quic_use_fields(w->quic, w->context.common_fields[1]);
+	if (w->context.quic) quic_use_fields(w->context.quic, w->context.common_fields[1]);
 	batch_pool_set_time(&w->context.batches, now);
 	counters_second();
 	if (w->shown) publish(w);
@@ -402,9 +406,9 @@ static int run_turn(struct worker *w) {
 	accept_all(&w->acceptor);
 	gauge_set(COUNT_SENT, w->context.sent);
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
-	if (w->quic) {
-		quic_turn(w->quic); /* last: any of those above may have something to send on it */
-		shed_over_budget(&w->context);
+	if (w->context.quic) {
+		quic_turn(w->context.quic); /* last: any of those above may have something to send on it */
+		shed_over_quic_budget(&w->context);
 	}
 	release_memory(w);
 	return 0;
@@ -424,13 +428,13 @@ int worker_run(struct worker *w) {
 	}
 	accept_stop(&w->acceptor);
 	close_connections(w);
-	quic_free(w->quic);
+	quic_free(w->context.quic);
 	if (w->log) log_flush(w->log, io_now(w->context.loop)); /* other workers may go on for long */
 	upstreams_free(w->context.exchanges.upstreams);
 	response_batch_free_spares(&w->context.batches);
 	site_context_close(&w->context.site);
 	tls_worker_free(w->context.tls);
-	free(w->context.rate.window);
+	for (int i = 0; i < CONN_KINDS; i++) free(w->context.rate.of[i].window);
 	free(w->context.proxy);
 	io_loop_free(w->context.loop);
 	close(w->control.fd);

@@ -67,7 +67,6 @@ struct worker {
 	struct counters counters; /* the status page reads them */
 	struct shed shed;
 	struct fair fair;
-	struct quic *quic;      /* NULL: no HTTP/3 */
 	unsigned quic_port;     /* that is announced; 0: none */
 	unsigned upstreams_max; /* how many connections to upstreams there may be */
 	bool private_descriptors, quit;

@@ -54,19 +54,13 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	http2_free(c->http2);
 	conn_end_exchange(c);
 	free(c->input);
-	rate_windows_forget(&w->rate, c->fd);
+	rate_windows_forget(&w->rate, CONN_TCP, c->fd);
 	conn_forget_end(c);
 	io_close(w->loop, c->fd);
 	w->memory -= c->memory;
 	uncount_one(GAUGE_CONNECTIONS_PROXY + c->counted);
 	free(c);
 	__atomic_store_n(&w->connections, w->connections - 1, __ATOMIC_RELAXED);
-}
-
-void conn_reset(struct conn_context *w, struct conn *c) {
-	const struct linger none = {.l_onoff = 1};
-	(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-	conn_close(w, c);
 }
 
 struct conn *conn_of(const struct conn_context *w, int fd) {
@@ -86,8 +80,6 @@ static size_t memory(const struct conn *c) {
 }
 
 size_t conn_context_memory(const struct conn_context *w) { return w->memory + w->tls_memory + w->quic_memory; }
-
-size_t conn_memory(const struct conn *c) { return c->memory + (c->tls ? tls_library_memory(c->tls) : 0); }
 
 void conn_close_over_budget(struct conn_context *w, struct conn *c) {
 	count_one(COUNT_CLOSED_MEMORY);

@@ -37,13 +37,12 @@ const struct peer *conn_peer(const struct conn *conn);
 /* Returns what the connection waits for. */
 struct waiting conn_waits(const struct conn *conn);
 
-/* Return whether it waits for a request of which nothing has been read; for the rest of a head or of a handshake; or
- * for the client to take content that is under way, also if that is in the kernel, or to send it. */
+/* Return whether it waits for a request of which nothing has been read; or for the client to take content that is under
+ * way, also if that is in the kernel, or to send it. */
 bool conn_is_idle(const struct conn *conn);
-bool conn_is_unfinished(const struct conn *conn);
 bool conn_waits_for_client(const struct conn *conn);
 
-/* --- conn.c, for making room (shed.c, heavy.c, min_rate.c) --- */
+/* --- conn.c, for making room (conn_tcp.c) --- */
 
 /* Returns whether an idle connection can be closed without loss. With HTTP/2 the client must have acknowledged
  * everything; with HTTP/1.1 close(2) loses nothing that was sent. */
@@ -52,18 +51,11 @@ bool conn_can_close_idle(const struct conn *conn);
 /* Returns when its deadline was set, on the clock of io_now(), or 0 if it has not been read from yet. */
 int64_t conn_since(const struct conn *conn);
 
-/* Returns how many bytes of memory are kept for it, with those of OpenSSL; see budget.h. */
-size_t conn_memory(const struct conn *conn);
-
 /* Closes an idle connection. If a request has come meanwhile, answers it instead and returns false. */
 bool conn_close_idle(struct conn_context *context, struct conn *conn);
 
 /* Closes a connection for which too much memory is kept. An HTTP/2 client gets ENHANCE_YOUR_CALM. */
 void conn_close_over_budget(struct conn_context *context, struct conn *conn);
-
-/* Closes a connection with a reset: the bytes that the client has not taken are dropped, and their memory in the kernel
- * is freed. */
-void conn_reset(struct conn_context *context, struct conn *conn);
 
 /* Called for each connection when context->draining has changed. Announces the end to an HTTP/2 client, and closes a
  * connection that has to end at once. */

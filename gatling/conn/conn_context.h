@@ -5,6 +5,7 @@
 #include "gatling/base/cookie.h"
 #include "gatling/client/limits.h"
 #include "gatling/conn/budget.h"
+#include "gatling/conn/conn_kind.h"
 #include "gatling/conn/conn_options.h"
 #include "gatling/conn/rate_window.h"
 #include "gatling/exchange/exchange.h"
@@ -38,6 +39,7 @@ enum conn_drain {
 
 struct shed; /* shed.h */
 struct fair; /* fair.h */
+struct quic; /* quic.h */
 
 struct conn_context {
 	io_loop *loop;
@@ -48,15 +50,18 @@ struct conn_context {
 	struct http2_context http2;
 	struct tls_worker *tls; /* NULL: no TLS */
 	enum conn_drain draining;
-	unsigned connections, connections_max; /* the main thread, too, reads connections */
+	unsigned connections, connections_max;     /* the main thread, too, reads connections */
+	unsigned connections_short;                /* at which some are closed to make room for others (SHED_FROM) */
+	const struct conn_kind *kinds[CONN_KINDS]; /* NULL: there are none of that kind */
 	bool limited;       /* connections_max is what the owner has set, not what the descriptors allow */
 	size_t memory;      /* bytes that are kept for the connections, see budget.h */
 	size_t tls_memory;  /* bytes that OpenSSL holds for them, see tls_worker_new() */
-	size_t quic_memory; /* bytes of the connections of QUIC, with those of its library */
+	size_t quic_memory; /* bytes of the connections of QUIC beside those, most of them of its library */
 	size_t memory_peak; /* the most that conn_context_memory() was since memory was given back to the system */
 	size_t memory_max;  /* the most that conn_context_memory() may be: the worker's part of --limit memory */
 	struct shed *shed;
 	struct fair *fair;
+	struct quic *quic; /* NULL: none */
 	/* Indexed by descriptor: the address of each connection that comes from a trusted proxy through a balancer with the
 	 * PROXY protocol; peer_unknown for the others. Allocated with the first. */
 	struct peer *proxy;
@@ -65,6 +70,8 @@ struct conn_context {
 	/* Returns the status with which a new connection of a client is refused, or 0; then the connection has been
 	 * counted, see limits_take_connection(). */
 	int (*refusal)(struct conn_context *context, const struct peer *peer);
+	/* Closes some connections if there are too many. Returns whether there may be another one of QUIC. */
+	bool (*make_room)(struct conn_context *context);
 	size_t read_most; /* bytes that a connection reads at a time: CONN_SCRATCH or CONN_PIECE */
 	struct rate_windows rate;
 	uint64_t share;         /* bytes that writers may send in this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST */

@@ -33,7 +33,6 @@ struct waiting conn_waits(const struct conn *c) {
 }
 
 bool conn_is_idle(const struct conn *c) { return conn_waits(c).what == WAIT_REQUEST; }
-bool conn_is_unfinished(const struct conn *c) { return conn_waits(c).what == WAIT_HEAD; }
 
 bool conn_waits_for_client(const struct conn *c) {
 	const enum wait_for what = conn_waits(c).what;

@@ -4,21 +4,25 @@
 
 #include <stdint.h>
 
+#include "gatling/conn/conn_kind.h"
+
 /* All zero at first. */
 struct rate_windows {
-	struct rate_window {
-		int64_t since_ms; /* when it began; 0: nothing is measured */
-		int64_t bytes;    /* transferred before it */
-	} * window;           /* indexed by descriptor; allocated when a rate is measured for the first time */
-	int count;
+	struct rate_list {
+		struct rate_window {
+			int64_t since_ms; /* when it began; 0: nothing is measured */
+			int64_t bytes;    /* transferred before it */
+		} * window;           /* by the numbers of conn_kind.h; allocated when a rate is measured for the first time */
+		int count;
+	} of[CONN_KINDS];
 	int64_t next_walk_ms;
 	int64_t enough_ms;    /* since when there has been no shortage; 0: there is one */
 	unsigned long closed; /* connections that were too slow, since the last line in the log */
 };
 
 /* Ends the window of a connection that is being closed. */
-static inline void rate_windows_forget(const struct rate_windows *w, int fd) {
-	if (fd < w->count) w->window[fd].since_ms = 0;
+static inline void rate_windows_forget(const struct rate_windows *w, int kind, int number) {
+	if (number < w->of[kind].count) w->of[kind].window[number].since_ms = 0;
 }
 
 #endif

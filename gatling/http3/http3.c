@@ -72,9 +72,11 @@ struct waiting http3_wait(const struct http3 *h) {
 	return wait;
 }
 
-size_t http3_memory(const struct http3 *h) {
-	return sizeof *h + unopened_memory(h->unopened) + h->streams.memory + (size_t)h->unacknowledged + h->received;
-}
+size_t http3_kept(const struct http3 *h) { return unopened_memory(h->unopened) + h->streams.memory + h->received; }
+
+size_t http3_memory(const struct http3 *h) { return sizeof *h + http3_kept(h) + (size_t)h->unacknowledged; }
+
+uint64_t http3_transferred(const struct http3 *h) { return h->transferred; }
 
 static struct http3_stream *add_stream(struct http3 *h, int64_t id, enum http3_kind kind) {
 	struct http3_stream *q = calloc(1, sizeof *q);
@@ -377,6 +379,7 @@ static enum http3_error end_input(struct http3 *h, struct http3_stream *q) {
 
 enum http3_error http3_receive(struct http3 *h, struct http3_stream *q, struct slice data, bool ends) {
 	q->owed += data.length;
+	h->transferred += data.length;
 	enum http3_error error = q->deaf ? HTTP3_OK : receive(h, q, data, ends);
 	if (!error && ends) error = end_input(h, q);
 	if (!error && http3_memory(h) > h->context->memory_max + HTTP3_UNACKNOWLEDGED) error = HTTP3_EXCESSIVE_LOAD;

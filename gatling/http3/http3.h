@@ -73,6 +73,12 @@ bool http3_drain(struct http3 *http3);
 /* Returns whether that has been sent, the streams of all requests have ended, and all has been acknowledged. */
 bool http3_ended(const struct http3 *http3);
 
+/* Returns the bytes of memory that it takes; and those of them that count as kept for the client (conn/budget.h): all
+ * but what is sent again if it is lost. */
 size_t http3_memory(const struct http3 *http3);
+size_t http3_kept(const struct http3 *http3);
+
+/* Returns how many bytes the client has acknowledged and sent on all streams. */
+uint64_t http3_transferred(const struct http3 *http3);
 
 #endif

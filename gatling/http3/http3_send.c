@@ -228,6 +228,7 @@ void http3_give_up(struct http3 *h, struct http3_stream *q) {
 
 void http3_acknowledged(struct http3 *h, struct http3_stream *q, uint64_t n) {
 	h->streams.progress = true;
+	h->transferred += n;
 	while (q->first && (n || !q->first->length)) {
 		struct http3_chunk *c = q->first;
 		const uint64_t here = c->sent - c->acknowledged < n ? c->sent - c->acknowledged : n;

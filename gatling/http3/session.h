@@ -67,6 +67,7 @@ struct http3 {
 	struct http3_stream *all, *own;       /* own: the control stream */
 	unsigned requests;                    /* of these: streams of requests, until all of the response has arrived */
 	uint64_t unacknowledged;              /* bytes in chunks */
+	uint64_t transferred;                 /* bytes that have come, or were acknowledged */
 	size_t received;                      /* bytes of memory for payloads */
 	struct unopened_priorities *unopened; /* or NULL */
 	int64_t highest;                      /* ID of a request; -1: none */

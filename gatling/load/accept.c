@@ -27,14 +27,10 @@ static void pause_accepting(struct acceptor *w) {
 	for (unsigned i = 0; i < w->listeners; i++) pause_one(w, w->listener[i].fd, w->paused_until_ms);
 }
 
-static unsigned shed_from(const struct conn_context *w) {
-	return w->connections_max - w->connections_max * (100 - SHED_FROM) / 100;
-}
-
 /* Returns how many connections to close: those beyond SHED_FROM, at least one for a client that waits. */
-static unsigned connections_to_close(const struct acceptor *w) {
-	unsigned from = shed_from(w->context);
-	return w->context->connections > from ? w->context->connections - from : 1;
+static unsigned connections_to_close(const struct conn_context *w) {
+	const unsigned from = w->connections_short;
+	return w->connections > from ? w->connections - from : 1;
 }
 
 static bool has_waiting_client(const struct listener *listener) {
@@ -266,8 +262,13 @@ void accept_resume(struct acceptor *w) {
 
 int accept_refusal(struct conn_context *w, const struct peer *peer) {
 	const struct peer *owner = conn_owner(w, peer);
-	if (w->connections > shed_from(w) && shed_refuses(w, owner)) return 503;
+	if (w->connections > w->connections_short && shed_refuses(w, owner)) return 503;
 	return limits_take_connection(w->exchanges.limits, owner) ? 0 : 429;
+}
+
+bool accept_make_room(struct conn_context *w) {
+	if (w->connections >= w->connections_short) (void)shed_connections(w, connections_to_close(w), false);
+	return w->connections < w->connections_max;
 }
 
 /* A batch of connections. */
@@ -385,7 +386,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	const bool overload = find_overload(w, l);
 	const int most = batch_limit(w, l, overload);
 	if (w->context->connections >= w->context->connections_max &&
-		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
+		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w->context), false)))
 		a.error = EMFILE;
 	while (a.count < most && a.refused < ACCEPT_REFUSED_MAX && w->context->connections < w->context->connections_max &&
 		   !a.error)
@@ -402,8 +403,10 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	else if (l->listening != LISTENER_LISTENS || (overload && !most)) rest(w, l);
 	l->behind = !read_fresh(w->context, &a);
 	/* there may be too few descriptors because files have them */
-	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w->context))
-		(void)shed_connections(w->context, connections_to_close(w));
+	const bool full = w->context->connections > w->context->connections_short ||
+					  w->context->connections >= w->context->connections_max;
+	if (a.error == EMFILE || a.error == ENFILE || full)
+		(void)shed_connections(w->context, connections_to_close(w->context), !full);
 	if (w->context->connections >= w->context->connections_max && a.error) shed_say_full(w->context);
 	return !a.error;
 }

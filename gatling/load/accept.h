@@ -98,6 +98,9 @@ struct acceptor {
 /* The function for conn_context.refusal. */
 int accept_refusal(struct conn_context *context, const struct peer *peer);
 
+/* The function for conn_context.make_room. */
+bool accept_make_room(struct conn_context *context);
+
 /* Notes how long the bytes of the connection that is read next have waited, unless they are the rest of a request or of
  * a handshake. While waits are measured, does so for one in ACCEPT_SAMPLE. */
 void accept_note_wait(struct acceptor *acceptor, const struct conn *conn, int fd);

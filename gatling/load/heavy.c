@@ -1,8 +1,6 @@
 /* heavy.c - see heavy.h. */
 #include "gatling/load/heavy.h"
 
-#include "gatling/conn/conn.h"
-
 /* Returns the index of a network, or h->count if it has none. */
 static unsigned find_network(const struct heavy_addresses *h, uint64_t network) {
 	unsigned i = 0;
@@ -34,21 +32,23 @@ void heavy_add(struct heavy_addresses *h, uint64_t network, uint64_t weight) {
 	if (weight) h->address[h->count++] = (struct heavy_address){.network = network, .weight = weight};
 }
 
-void heavy_find(struct heavy_addresses *h, const struct conn_context *w) {
+void heavy_find(struct heavy_addresses *h, const struct conn_context *w, walk_fn *weight) {
+	uint64_t all = 0;
 	h->count = 0;
-	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
-		const struct conn *c = conn_of(w, fd);
-		if (c && !peer_is_unix(conn_peer(c))) heavy_add(h, peer_network(conn_peer(c)), 1);
+	for (struct walked at = {0}; walk_on(&at, w);) {
+		const struct peer *peer = at.is->peer(at.connection);
+		const uint64_t n = (uint64_t)weight(w, &at);
+		all += n;
+		if (n && !peer_is_unix(peer)) heavy_add(h, peer_network(peer), n);
 	}
 	for (unsigned i = 0; i < h->count; i++) h->address[i].weight = 0;
-	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
-		const struct conn *c = conn_of(w, fd);
-		unsigned found = c ? find_network(h, peer_network(conn_peer(c))) : h->count;
-		if (found < h->count) h->address[found].weight++;
+	for (struct walked at = {0}; walk_on(&at, w);) {
+		const unsigned found = find_network(h, peer_network(at.is->peer(at.connection)));
+		if (found < h->count) h->address[found].weight += (uint64_t)weight(w, &at);
 	}
 	for (unsigned i = h->count; i-- > 0;) {
-		uint64_t n = h->address[i].weight;
-		if (n <= w->connections / HEAVY_PART || n == w->connections) h->address[i] = h->address[--h->count];
+		const uint64_t n = h->address[i].weight;
+		if (n <= all / HEAVY_PART || n == all) h->address[i] = h->address[--h->count];
 	}
 }
 

@@ -4,11 +4,11 @@
 #ifndef GATLING_LOAD_HEAVY_H
 #define GATLING_LOAD_HEAVY_H
 
-#include "gatling/conn/conn_context.h"
+#include "gatling/load/walk.h"
 
 enum {
 	HEAVY_COUNTERS = 32, /* an address with more than 1/33 of everything that is added is found */
-	HEAVY_PART = 8       /* heavy_find() finds addresses with more than this part (1/8) of the connections */
+	HEAVY_PART = 8       /* heavy_find() finds addresses with more than this part (1/8) of everything */
 };
 
 struct heavy_addresses {
@@ -21,9 +21,9 @@ struct heavy_addresses {
 
 void heavy_add(struct heavy_addresses *heavy, uint64_t network, uint64_t weight);
 
-/* Finds the addresses with more than an eighth of a worker's connections, but not one that has all of them. Their
- * weights become their numbers of connections. Walks over all connections twice. */
-void heavy_find(struct heavy_addresses *heavy, const struct conn_context *context);
+/* Finds the addresses with more than an eighth of what a worker's connections have, but not one that has all of it.
+ * Their weights become what they have. Walks over all connections twice. */
+void heavy_find(struct heavy_addresses *heavy, const struct conn_context *context, walk_fn *weight);
 
 /* Returns the weight of a client's address, or 0 if it has none. */
 uint64_t heavy_weight(const struct heavy_addresses *heavy, const struct peer *peer);

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/base/platform.h"
-#include "gatling/conn/conn.h"
-#include "gatling/conn/rate_window.h"
+#include "gatling/load/walk.h"
+#include "gatling/status/counters.h"
 
 int min_rate_due(struct conn_context *w, int64_t now_ms) {
 	struct rate_windows *m = &w->rate;
@@ -20,20 +19,21 @@ int min_rate_due(struct conn_context *w, int64_t now_ms) {
 	return m->next_walk_ms > now_ms ? (int)(m->next_walk_ms - now_ms) : 0;
 }
 
-/* Makes room for the windows of all descriptors. Returns false if memory runs out; then nothing is enforced. */
-static bool grow(struct rate_windows *m, int bound) {
-	if (bound <= m->count) return true;
-	struct rate_window *grown = realloc(m->window, (size_t)bound * sizeof *grown);
+/* Makes room for the windows of all connections of a kind. Returns false if memory runs out; then nothing is
+ * enforced. */
+static bool grow(struct rate_list *l, int bound) {
+	if (bound <= l->count) return true;
+	struct rate_window *grown = realloc(l->window, (size_t)bound * sizeof *grown);
 	if (!grown) return false;
-	memset(grown + m->count, 0, (size_t)(bound - m->count) * sizeof *grown);
-	m->window = grown;
-	m->count = bound;
+	memset(grown + l->count, 0, (size_t)(bound - l->count) * sizeof *grown);
+	l->window = grown;
+	l->count = bound;
 	return true;
 }
 
 /* Returns whether the client was too slow in its window, if that is over now. Then begins the next window. */
-static bool is_too_slow(const struct conn_context *w, struct rate_window *window, const struct conn *c, int fd) {
-	int64_t now_ms = io_now(w->loop), bytes = conn_waits_for_client(c) ? platform_transferred(fd) : -1;
+static bool is_too_slow(const struct conn_context *w, struct rate_window *window, const struct walked *at) {
+	const int64_t now_ms = io_now(w->loop), bytes = at->is->transferred(at->connection);
 	bool measured = window->since_ms && bytes != -1;
 	if (measured && now_ms - window->since_ms < MIN_RATE_WINDOW_MS) return false;
 	bool slow = measured && (bytes - window->bytes) * 1000 < w->options->min_rate * (now_ms - window->since_ms);
@@ -54,17 +54,18 @@ static void report(struct conn_context *w) {
 void min_rate_enforce(struct conn_context *w) {
 	struct rate_windows *m = &w->rate;
 	const int64_t now_ms = io_now(w->loop);
-	int bound = io_fd_bound(w->loop);
 	/* windows from before a pause in the shortage do not count: clients may have been idle since */
-	if (m->count && m->enough_ms && now_ms - m->enough_ms > MIN_RATE_WALK_MS)
-		memset(m->window, 0, (size_t)m->count * sizeof *m->window);
+	const bool paused = m->enough_ms && now_ms - m->enough_ms > MIN_RATE_WALK_MS;
+	for (int kind = 0; kind < CONN_KINDS; kind++) {
+		struct rate_list *l = &m->of[kind];
+		if (paused && l->count) memset(l->window, 0, (size_t)l->count * sizeof *l->window);
+	}
 	m->enough_ms = 0;
 	m->next_walk_ms = now_ms + MIN_RATE_WALK_MS;
-	if (!grow(m, bound)) return;
-	for (int fd = 0; fd < bound; fd++) {
-		struct conn *c = conn_of(w, fd);
-		if (!c || !is_too_slow(w, &m->window[fd], c, fd)) continue;
-		conn_reset(w, c);
+	for (struct walked at = {0}; walk_on(&at, w);) {
+		struct rate_list *l = &m->of[at.kind];
+		if (!grow(l, at.is->bound(w)) || !is_too_slow(w, &l->window[at.number], &at)) continue;
+		(void)at.is->close(w, at.connection, CONN_CLOSE_SLOW);
 		m->closed++;
 		count_one(COUNT_CLOSED_SLOW);
 	}

@@ -9,24 +9,32 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/conn/budget.h"
-#include "gatling/conn/conn.h"
+#include "gatling/status/counters.h"
 
 /* A rank consists of the state of the connection, the number of connections of its address, and its age in
  * milliseconds. */
 enum { ADDRESS_SHIFT = 38, HEAD_SHIFT = 60 };
 
 /* Returns the rank of a connection; 0: it stays open. */
-static int64_t rank_of(const struct conn_context *w, const struct conn *c) {
-	int64_t age = conn_since(c) ? io_now(w->loop) - conn_since(c) : 0;
-	int64_t heavy = (int64_t)heavy_weight(&w->shed->heavy, conn_peer(c)), rank = (heavy << ADDRESS_SHIFT) + age;
-	if (conn_is_unfinished(c)) return age > SHED_HEAD_MS || heavy ? (INT64_C(1) << HEAD_SHIFT) + rank : 0;
-	if (age <= SHED_IDLE_MS && !heavy) return 0;
-	return conn_is_idle(c) && conn_can_close_idle(c) ? rank : 0;
+typedef int64_t rank_fn(const struct conn_context *w, const struct shed *s, const struct walked *at);
+
+static int64_t age_of(const struct conn_context *w, const struct walked *at) {
+	const int64_t since_ms = at->is->since(at->connection);
+	return since_ms ? io_now(w->loop) - since_ms : 0;
 }
 
-static int64_t memory_of(const struct conn_context *w, const struct conn *c) {
-	(void)w;
-	return (int64_t)conn_memory(c);
+static int64_t rank_of(const struct conn_context *w, const struct shed *s, const struct walked *at) {
+	const int64_t age = age_of(w, at), heavy = (int64_t)heavy_weight(&s->heavy, at->is->peer(at->connection));
+	const int64_t rank = (heavy << ADDRESS_SHIFT) + age;
+	if (s->descriptors && !at->is->has_descriptor) return 0;
+	if (at->is->is_unfinished(at->connection))
+		return age > SHED_HEAD_MS || heavy ? (INT64_C(1) << HEAD_SHIFT) + rank : 0;
+	return (age > SHED_IDLE_MS || heavy) && at->is->is_idle(at->connection) ? rank : 0;
+}
+
+static int64_t one(const struct conn_context *w, const struct walked *at) {
+	(void)w, (void)at;
+	return 1;
 }
 
 /* --- the highest ranks of a walk --- */
@@ -44,18 +52,36 @@ static int64_t keep_highest(struct shed *s) {
 	return s->candidate[SHED_CANDIDATES - 1].rank;
 }
 
-static void walk(const struct conn_context *w, struct shed *s,
-				 int64_t (*rank)(const struct conn_context *w, const struct conn *c)) {
+static void find(const struct conn_context *w, struct shed *s, rank_fn *rank) {
 	int64_t least = 0;
 	s->first = s->count = 0;
-	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
-		const struct conn *c = conn_of(w, fd);
-		int64_t found = c ? rank(w, c) : 0;
+	for (struct walked at = {0}; walk_on(&at, w);) {
+		const int64_t found = rank(w, s, &at);
 		if (found <= least) continue;
-		s->candidate[s->count++] = (struct shed_candidate){.rank = found, .since_ms = conn_since(c), .fd = fd};
+		s->candidate[s->count++] = (struct shed_candidate){
+			.rank = found, .since_ms = at.is->since(at.connection), .kind = at.kind, .number = at.number};
 		if (s->count == sizeof s->candidate / sizeof *s->candidate) least = keep_highest(s);
 	}
 	(void)keep_highest(s);
+}
+
+static bool is_heavy(const struct shed_candidate *c) {
+	return c->rank >> ADDRESS_SHIFT & ((1 << (HEAD_SHIFT - ADDRESS_SHIFT)) - 1);
+}
+
+/* Leaves out idle connections that are not of heavy addresses, if there are any of these: when those are closed, others
+ * of the same addresses may have come. */
+static void keep_heavy(struct shed *s) {
+	bool heavy = false;
+	for (unsigned i = 0; i < s->count; i++) heavy |= is_heavy(&s->candidate[i]);
+	while (heavy && s->candidate[s->count - 1].rank < INT64_C(1) << ADDRESS_SHIFT) s->count--;
+}
+
+/* Returns where a candidate is; its connection is NULL if it has ended. */
+static struct walked place_of(const struct conn_context *w, const struct shed_candidate *found) {
+	const struct conn_kind *is = w->kinds[found->kind];
+	return (struct walked){
+		.kind = found->kind, .number = found->number, .is = is, .connection = is->at(w, found->number)};
 }
 
 /* --- room for others --- */
@@ -85,11 +111,10 @@ void shed_say_full(struct conn_context *w) {
 /* Closes a candidate, unless something has happened on it since the walk, or it has a request, which is answered now.
  * Returns whether it was closed. */
 static bool close_candidate(struct conn_context *w, const struct shed_candidate *found) {
-	struct conn *c = conn_of(w, found->fd);
-	if (!c || conn_since(c) != found->since_ms || !rank_of(w, c)) return false;
-	bool idle = conn_is_idle(c);
-	if (idle && !conn_close_idle(w, c)) return false;
-	if (!idle) conn_close(w, c);
+	const struct walked at = place_of(w, found);
+	if (!at.connection || at.is->since(at.connection) != found->since_ms || !rank_of(w, w->shed, &at)) return false;
+	const bool idle = !at.is->is_unfinished(at.connection);
+	if (!at.is->close(w, at.connection, idle ? CONN_CLOSE_IDLE : CONN_CLOSE_UNFINISHED)) return false;
 	count_one(idle ? COUNT_CLOSED_IDLE : COUNT_CLOSED_UNFINISHED);
 	if (idle) w->shed->idle++;
 	else w->shed->heads++;
@@ -104,15 +129,18 @@ bool shed_refuses(struct conn_context *w, const struct peer *peer) {
 	return true;
 }
 
-unsigned shed_connections(struct conn_context *w, unsigned wanted) {
+unsigned shed_connections(struct conn_context *w, unsigned wanted, bool descriptors) {
 	struct shed *s = w->shed;
 	unsigned gone = 0;
+	if (descriptors != s->descriptors) s->first = s->count;
+	s->descriptors = descriptors;
 	if (wanted > SHED_BATCH) wanted = SHED_BATCH;
 	while (gone < wanted) {
 		if (s->first == s->count) {
 			if (io_now(w->loop) < s->walk_ms) break;
-			heavy_find(&s->heavy, w);
-			walk(w, s, rank_of);
+			heavy_find(&s->heavy, w, one);
+			find(w, s, rank_of);
+			keep_heavy(s);
 			s->walk_ms = io_now(w->loop) + SHED_WALK_MS;
 			if (!s->count) break;
 		}
@@ -124,32 +152,89 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted) {
 
 /* --- memory --- */
 
-/* Returns whether more is taken than a budget allows, of which 1/BUDGET_RELIEF has to be free. */
-static bool exceeds(size_t taken, uint64_t most) { return taken > most - most / BUDGET_RELIEF; }
+static int64_t kept(const struct conn_context *w, const struct walked *at) {
+	(void)w;
+	return (int64_t)at->is->memory(at->connection).kept;
+}
 
-__attribute__((cold)) static void shed_memory(struct conn_context *w) {
-	struct shed *const s = WORKSPACE(sizeof *s);
+static int64_t all(const struct conn_context *w, const struct walked *at) {
+	(void)w;
+	return (int64_t)at->is->memory(at->connection).all;
+}
+
+static int64_t all_of_quic(const struct conn_context *w, const struct walked *at) {
+	return at->kind == CONN_QUIC ? all(w, at) : 0;
+}
+
+static size_t taken_of(const struct conn_context *w, enum budget budget) {
+	return budget == BUDGET_OF_CLIENTS ? w->memory : budget == BUDGET_OF_QUIC ? w->quic_memory : conn_context_memory(w);
+}
+
+static uint64_t most_of(const struct conn_context *w, enum budget budget) {
+	return budget == BUDGET_OF_CLIENTS ? w->options->client_memory
+		   : budget == BUDGET_OF_QUIC  ? w->memory_max / BUDGET_QUIC
+									   : w->memory_max;
+}
+
+static walk_fn *const has_of[BUDGETS] = {
+	[BUDGET_OF_CLIENTS] = kept, [BUDGET_OF_QUIC] = all_of_quic, [BUDGET_OF_ALL] = all};
+
+/* Those of heavy addresses come first. Connections of QUIC that wait for a request follow, the longest idle first: most
+ * of what they take is of the library, whatever they do. */
+static int64_t memory_rank(const struct conn_context *w, const struct shed *s, const struct walked *at) {
+	const int64_t has = has_of[s->budget](w, at);
+	const int64_t heavy = (int64_t)heavy_weight(&s->heavy, at->is->peer(at->connection));
+	if (heavy) return has ? (INT64_C(1) << (HEAD_SHIFT + 1)) + heavy + has : 0;
+	const bool idle = s->budget == BUDGET_OF_QUIC && has && age_of(w, at) > SHED_IDLE_MS;
+	return idle && at->is->is_idle(at->connection) ? (INT64_C(1) << HEAD_SHIFT) + age_of(w, at) : has;
+}
+
+static bool exceeds(const struct conn_context *w, enum budget budget) {
+	return taken_of(w, budget) > most_of(w, budget);
+}
+
+/* Returns whether 1/BUDGET_RELIEF of a budget is free. */
+static bool has_relief(const struct conn_context *w, enum budget budget) {
+	const uint64_t most = most_of(w, budget);
+	return taken_of(w, budget) <= most - most / BUDGET_RELIEF;
+}
+
+static void report_memory(const struct conn_context *w, enum budget budget, unsigned gone) {
+	static const char *const taken[BUDGETS] = {[BUDGET_OF_CLIENTS] = "kept for the clients of",
+											   [BUDGET_OF_QUIC] = "taken by the QUIC connections of",
+											   [BUDGET_OF_ALL] = "taken by the connections of"};
 	static notice_time next;
-	const bool of_clients = w->memory > w->options->client_memory;
+	if (!notice_due(&next)) return;
+	notice_line(LEVEL_WARNING,
+				"more than %" PRIu64 " bytes were %s a worker: closed the %u dearest (%s sets the limit)",
+				most_of(w, budget), taken[budget], gone,
+				budget == BUDGET_OF_CLIENTS ? "--limit client-memory" : "--limit memory");
+}
+
+__attribute__((cold)) static void shed_memory(struct conn_context *w, enum budget budget) {
+	struct shed *const s = WORKSPACE(sizeof *s);
 	unsigned gone = 0;
-	for (bool over = true; over;) {
-		walk(w, s, memory_of);
+	s->budget = budget;
+	while (!has_relief(w, budget)) {
+		heavy_find(&s->heavy, w, has_of[budget]);
+		find(w, s, memory_rank);
 		if (!s->count) break;
-		for (unsigned i = 0; i < s->count && over; i++, gone++) {
-			conn_close_over_budget(w, conn_of(w, s->candidate[i].fd));
-			over = exceeds(w->memory, w->options->client_memory) || exceeds(conn_context_memory(w), w->memory_max);
+		for (unsigned i = 0; i < s->count && !has_relief(w, budget); i++, gone++) {
+			const struct walked at = place_of(w, &s->candidate[i]);
+			(void)at.is->close(w, at.connection, CONN_CLOSE_DEAR);
 		}
 	}
-	if (notice_due(&next))
-		notice_line(LEVEL_WARNING,
-					"more than %" PRIu64 " bytes were %s a worker: closed the %u dearest (%s sets the limit)",
-					of_clients ? w->options->client_memory : w->memory_max,
-					of_clients ? "kept for the clients of" : "taken by the connections of", gone,
-					of_clients ? "--limit client-memory" : "--limit memory");
+	report_memory(w, budget, gone);
 }
 
 void shed_over_budget(struct conn_context *w) {
 	size_t taken = conn_context_memory(w);
-	if (w->memory > w->options->client_memory || taken > w->memory_max) shed_memory(w);
+	if (w->memory > w->options->client_memory) shed_memory(w, BUDGET_OF_CLIENTS);
+	if (taken > w->memory_max) shed_memory(w, BUDGET_OF_ALL);
 	if (taken > w->memory_peak) w->memory_peak = taken;
+}
+
+void shed_over_quic_budget(struct conn_context *w) {
+	if (exceeds(w, BUDGET_OF_QUIC)) shed_memory(w, BUDGET_OF_QUIC);
+	shed_over_budget(w);
 }

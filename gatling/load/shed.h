@@ -16,23 +16,28 @@ enum {
 	SHED_WALK_MS = 100     /* the time between two walks */
 };
 
+/* Of what memory there is a limit. */
+enum budget { BUDGET_OF_CLIENTS, BUDGET_OF_QUIC, BUDGET_OF_ALL, BUDGETS };
+
 /* The candidates of the last walk; all zero at first. */
 struct shed {
 	struct shed_candidate {
-		int64_t rank, since_ms; /* the highest rank is closed first */
-		int fd;
+		int64_t rank, since_ms;       /* the highest rank is closed first */
+		int kind, number;             /* as in struct walked */
 	} candidate[2 * SHED_CANDIDATES]; /* the second half is used during a walk */
 	unsigned first, count;            /* the candidates from first to count have not been tried yet */
+	bool descriptors;                 /* they are those that have one */
+	enum budget budget;               /* of which they have most, if this is about memory */
 	int64_t walk_ms;                  /* when the next walk may be */
 	unsigned long heads, idle, refused;
 	struct heavy_addresses heavy; /* as of the last walk */
 };
 
-/* Closes up to `wanted` connections (SHED_BATCH at most): first those with heads and handshakes older than
- * SHED_HEAD_MS, then those that have been idle for more than SHED_IDLE_MS, in both cases the oldest first. Those of
- * heavy addresses (heavy.h) come before others of their kind, whatever their age, the heaviest first. Returns how many
- * it has closed, and logs that, at most every NOTICE_AGAIN_S. */
-unsigned shed_connections(struct conn_context *context, unsigned wanted);
+/* Closes up to `wanted` connections (SHED_BATCH at most), or descriptors: only of those that have one. First those with
+ * heads and handshakes older than SHED_HEAD_MS, then those that have been idle for more than SHED_IDLE_MS, in both
+ * cases the oldest first. Those of heavy addresses (heavy.h) come before others of their kind, whatever their age, the
+ * heaviest first. Returns how many it has closed, and logs that, at most every NOTICE_AGAIN_S. */
+unsigned shed_connections(struct conn_context *context, unsigned wanted, bool descriptors);
 
 /* Called for a new client when connections run short. Returns whether it is to be refused, since its address already
  * has more than its share of them. */
@@ -42,7 +47,10 @@ bool shed_refuses(struct conn_context *context, const struct peer *peer);
 void shed_say_full(struct conn_context *context);
 
 /* Called after each connection has had its turn, since many may have come at once. If more memory is taken than is
- * allowed, closes the connections that take most, until there is room again. */
+ * allowed, closes connections until there is room again: first those of addresses with more than an eighth of it, and
+ * then those that take most; of QUIC, if it has too much, before these those that are idle longest.
+ * shed_over_quic_budget() does the same after those of QUIC. */
 void shed_over_budget(struct conn_context *context);
+void shed_over_quic_budget(struct conn_context *context);
 
 #endif

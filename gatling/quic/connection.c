@@ -126,6 +126,7 @@ static int complete(ngtcp2_conn *conn, void *connection) {
 	struct quic_connection *c = connection;
 	(void)conn;
 	c->open = true;
+	c->since_ms = io_now(c->quic->context->loop);
 	quic_half_open_remove(c);
 	return 0;
 }
@@ -256,33 +257,54 @@ static bool make_conn(struct quic_connection *c, const ngtcp2_pkt_hd *head, cons
 								  &c->allocator, c) == 0;
 }
 
-/* Adds the connection to the list and the sums. */
-static void link_connection(struct quic *e, struct quic_connection *c) {
-	struct conn_context *w = e->context;
-	c->next = e->first;
-	if (c->next) c->next->previous = c;
-	if (!e->first) quic_check_later(e);
-	e->first = c;
-	e->connections++;
+static void count(struct quic_connection *c) {
+	struct conn_context *w = c->quic->context;
+	if (!c->quic->connections++) quic_check_later(c->quic);
 	quic_half_open_add(c);
 	__atomic_store_n(&w->connections, w->connections + 1, __ATOMIC_RELAXED);
 	count_one(COUNT_ACCEPTED);
 	count_one(GAUGE_CONNECTIONS_HTTP3);
 }
 
+/* Takes an ended connection out of the sums, before it is freed: who makes room goes by them. */
+static void uncount(struct quic_connection *c) {
+	struct conn_context *w = c->quic->context;
+	c->ended = true;
+	c->quic->connections--;
+	quic_half_open_remove(c);
+	limits_return_connection(w->exchanges.limits, conn_owner(w, &c->peer));
+	quic_update_memory(c);
+	uncount_one(GAUGE_CONNECTIONS_HTTP3);
+	__atomic_store_n(&w->connections, w->connections - 1, __ATOMIC_RELAXED);
+}
+
+/* Returns whether there is no memory for another connection of QUIC. */
+static bool is_full(const struct conn_context *w) {
+	return w->quic_memory > w->memory_max / BUDGET_QUIC || conn_context_memory(w) > w->memory_max;
+}
+
+/* Returns a connection with a number, or NULL without room or memory. */
+static struct quic_connection *new_connection(struct quic *e) {
+	struct quic_connection *c = e->context->make_room(e->context) ? calloc(1, sizeof *c) : NULL;
+	if (!c) return NULL;
+	c->quic = e;
+	if (quic_place_add(c)) return c;
+	free(c);
+	return NULL;
+}
+
 struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, const ngtcp2_pkt_hd *head,
 									const ngtcp2_path *path, const ngtcp2_cid *original) {
 	const struct peer peer = peer_of(path->remote.addr);
 	ngtcp2_cid scid;
-	if (!e->handshaking.certificates || quic_is_full(e) || !quic_half_open_room(e, &peer) ||
+	if (!e->handshaking.certificates || is_full(e->context) || !quic_half_open_room(e, &peer) ||
 		e->context->refusal(e->context, &peer))
 		return NULL;
-	struct quic_connection *c = quic_has_most(e) && !quic_make_room(e) ? NULL : calloc(1, sizeof *c);
+	struct quic_connection *c = new_connection(e);
 	if (!c) {
 		limits_return_connection(e->context->exchanges.limits, conn_owner(e->context, &peer));
 		return NULL;
 	}
-	c->quic = e;
 	c->socket = socket;
 	c->peer = peer;
 	c->validated = original;
@@ -291,7 +313,7 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 	c->since_ms = io_now(e->context->loop);
 	c->ref = (ngtcp2_crypto_conn_ref){.get_conn = conn_of_ref, .user_data = c};
 	ngtcp2_ccerr_default(&c->error);
-	link_connection(e, c);
+	count(c);
 	if (quic_id_make(e, &scid) && make_conn(c, head, path, original, &scid) && quic_table_add(&e->table, &scid, c) &&
 		quic_table_add(&e->table, &head->dcid, c))
 		return c;
@@ -302,23 +324,16 @@ struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, 
 void quic_free_connection(struct quic_connection *c) {
 	struct quic *e = c->quic;
 	struct conn_context *w = e->context;
-	if (c->previous) c->previous->next = c->next;
-	else e->first = c->next;
-	if (c->next) c->next->previous = c->previous;
+	if (!c->ended) uncount(c);
+	quic_place_remove(c);
 	io_alarm_cancel(w->loop, &c->alarm);
 	quic_table_remove_all(&e->table, c);
-	quic_half_open_remove(c);
 	if (c->ssl) SSL_set_app_data(c->ssl, NULL);
 	ngtcp2_conn_del(c->conn);
 	http3_free(c->http3);
 	ngtcp2_crypto_ossl_ctx_del(c->tls);
 	SSL_free(c->ssl);
 	if (c->reader.fd != -1) io_close(w->loop, c->reader.fd);
-	limits_return_connection(w->exchanges.limits, conn_owner(w, &c->peer));
-	quic_count_memory(c, 0);
-	e->connections--;
-	uncount_one(GAUGE_CONNECTIONS_HTTP3);
-	__atomic_store_n(&w->connections, w->connections - 1, __ATOMIC_RELAXED);
 	free(c);
 }
 
@@ -366,8 +381,7 @@ void quic_end(struct quic_connection *c, int error) {
 	ngtcp2_path_storage path;
 	ngtcp2_pkt_info info;
 	if (c->ended) return;
-	c->ended = true;
-	quic_half_open_remove(c);
+	uncount(c);
 	if (!is_said(c, error)) return;
 	if (!c->error.error_code && error == NGTCP2_ERR_CRYPTO)
 		ngtcp2_ccerr_set_tls_alert(&c->error, ngtcp2_conn_get_tls_alert(c->conn), NULL, 0);

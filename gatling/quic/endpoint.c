@@ -57,6 +57,7 @@ struct quic *quic_new(struct conn_context *w, const struct datagram_sockets *sha
 	struct quic *e = shared->udp.count ? calloc(1, sizeof *e) : NULL;
 	if (!e) return NULL;
 	e->context = w;
+	w->kinds[CONN_QUIC] = &quic_kind;
 	e->shared = shared;
 	e->worker = worker;
 	e->workers = workers;
@@ -75,10 +76,12 @@ struct quic *quic_new(struct conn_context *w, const struct datagram_sockets *sha
 /* The descriptors stay open that are not of this worker alone. */
 void quic_free(struct quic *e) {
 	if (!e) return;
-	while (e->first) {
-		if (e->first->open) quic_close(e->first, HTTP3_NO_ERROR); /* so that the client does not wait for nothing */
-		quic_free_connection(e->first);
+	for (int i = 0; i < e->places; i++) {
+		struct quic_connection *c = e->place[i];
+		if (c && c->open) quic_close(c, HTTP3_NO_ERROR); /* so that the client does not wait for nothing */
+		if (c) quic_free_connection(c);
 	}
+	e->context->kinds[CONN_QUIC] = NULL;
 	io_alarm_cancel(e->context->loop, &e->alarm);
 	for (unsigned i = 0; i < e->sockets; i++) quic_drop_held(&e->cookie[i]);
 	if (e->channels) io_close(e->context->loop, e->cookie[e->sockets].fd);
@@ -87,6 +90,7 @@ void quic_free(struct quic *e) {
 	io_received_free(e->received);
 	EVP_CIPHER_CTX_free(e->mask);
 	free(e->message);
+	free(e->place);
 	free(e->cookie);
 	free(e);
 }
@@ -249,9 +253,11 @@ void quic_turn(struct quic *e) {
 	}
 	quic_check(e);
 	write_all(e);
+	if (e->connections && !e->alarm.deadline_ns) quic_check_later(e);
 }
 
 void quic_drain(struct quic *e, bool closes) {
 	e->draining |= closes;
-	for (struct quic_connection *c = e->first; c; c = c->next) quic_drain_connection(c);
+	for (int i = 0; i < e->places; i++)
+		if (e->place[i]) quic_drain_connection(e->place[i]);
 }

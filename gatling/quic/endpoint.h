@@ -1,8 +1,8 @@
 /* endpoint.h - the inside of quic/. endpoint.c has the sockets, and finds the connection of each datagram; channel.c
  * passes on those of other workers and processes; probe.c finds out whether any come; stray.c answers those that nobody
  * has, and lets new connections in; connection_id.c has the IDs and their table; connection.c the life of a connection,
- * and what ngtcp2 asks of it; half_open.c how many handshakes are under way, handshake.c their TLS; write.c makes and
- * sends its packets. */
+ * and what ngtcp2 asks of it; places.c what load/ asks; half_open.c how many handshakes are under way, handshake.c
+ * their TLS; write.c makes and sends its packets. */
 #ifndef GATLING_QUIC_ENDPOINT_H
 #define GATLING_QUIC_ENDPOINT_H
 
@@ -32,11 +32,9 @@ enum {
 	QUIC_PROBE_MS = 1000,                 /* if the last one has not arrived; */
 	QUIC_PROBES = 5,                      /* after so many of those, HTTP/3 is not announced */
 	QUIC_CHECK_MS = 1000,                 /* between two looks at how long connections have waited */
-	QUIC_MEMORY_PART = 2,                 /* 1/2 of --limit memory is the most that QUIC takes */
-	QUIC_CONNECTIONS_PART = 2,            /* and 1/2 of --limit connections: more take the places of idle ones, */
-	QUIC_IDLE_LEAST_MS = 1000,            /* if these have been idle so long */
 	QUIC_DATAGRAMS = 64,                  /* that a connection sends in a turn */
 	QUIC_TABLE = 1024,                    /* lists of IDs at first; doubled as they fill */
+	QUIC_PLACES = 64,                     /* for connections at first; likewise */
 	QUIC_RECEIVE_BUFFER = 4 * 1024 * 1024 /* bytes of a socket's queue: datagrams that find it full are lost */
 };
 
@@ -86,7 +84,8 @@ struct quic {
 	bool reachable;                                     /* it may announce HTTP/3 */
 	int64_t begun_ns;                                   /* when it began to receive */
 	char *message;                                      /* room for one of a channel */
-	struct quic_connection *first;                      /* all */
+	struct quic_connection **place;                     /* all, by their numbers; NULL: the place is free */
+	int places, free_place;                             /* free_place: none before it is free */
 	struct quic_connection *first_unsent, *last_unsent; /* those that may have something to send, in their order */
 	struct quic_connection *oldest, *newest;            /* those with a handshake under way, in their order */
 	unsigned connections, half_open;
@@ -121,13 +120,14 @@ struct quic_connection {
 	bool half_open;         /* the handshake is under way */
 	bool open;              /* it is complete */
 	bool pending;           /* it is in quic->unsent */
-	bool ended;             /* it is to be freed */
+	bool ended;             /* it is to be freed, and no longer counted */
 	bool draining;          /* it ends when all requests are answered */
 	uint8_t waits;          /* enum wait_for, as it was at the last look, */
 	int64_t since_ms;       /* and since when without progress */
 	unsigned streams_ended; /* which the client may not open again yet */
-	size_t memory;          /* bytes, as counted in the context's sum */
-	struct quic_connection *next, *previous, *next_unsent;
+	int place;
+	struct conn_memory memory; /* as counted in the context's sums */
+	struct quic_connection *next_unsent;
 	struct quic_connection *older, *younger; /* with a handshake under way */
 };
 
@@ -237,19 +237,20 @@ void quic_set_callbacks(ngtcp2_callbacks *callbacks);
 /* Ends the connection with an error of HTTP/3. */
 void quic_close(struct quic_connection *c, enum http3_error error);
 
+/* --- places.c --- */
+
+extern const struct conn_kind quic_kind;
+
+/* Gives a connection a number, or returns false without memory; and takes it back. */
+bool quic_place_add(struct quic_connection *c);
+void quic_place_remove(const struct quic_connection *c);
+
+/* Returns the client to which a connection counts, as in struct conn_kind. */
+const struct peer *quic_client(const struct quic_connection *c);
+
 /* --- deadline.c --- */
 
-/* Returns whether QUIC takes too much memory for another connection; or has too many, so that TCP would have too few:
- * what is closed to make room there is not of QUIC. */
-bool quic_is_full(const struct quic *e);
-bool quic_has_most(const struct quic *e);
-
-/* Ends the connection that has been idle longest, for another one. Returns false if none has been for
- * QUIC_IDLE_LEAST_MS. */
-bool quic_make_room(struct quic *e);
-
-/* Ends connections that have waited too long, or for which there is no memory. quic_check_later() sets an alarm for the
- * next time. */
+/* Ends connections that have waited too long. quic_check_later() sets an alarm for the next time. */
 void quic_check_later(struct quic *e);
 void quic_check(struct quic *e);
 
@@ -258,9 +259,8 @@ void quic_check(struct quic *e);
 /* Returns functions for ngtcp2 that count in *sum what they take. */
 ngtcp2_mem quic_memory(size_t *sum);
 
-/* Returns the bytes of memory that a connection takes; and sets those that are counted for it. */
-size_t quic_connection_memory(const struct quic_connection *c);
-void quic_count_memory(struct quic_connection *c, size_t now);
+/* Counts the memory that a connection takes now. */
+void quic_update_memory(struct quic_connection *c);
 
 /* --- half_open.c --- */
 

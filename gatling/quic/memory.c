@@ -33,12 +33,19 @@ ngtcp2_mem quic_memory(size_t *sum) {
 		.user_data = sum, .malloc = allocate, .free = release, .calloc = allocate_zero, .realloc = allocate_again};
 }
 
-void quic_count_memory(struct quic_connection *c, size_t now) {
-	c->quic->context->quic_memory += now - c->memory;
-	c->memory = now;
+static struct conn_memory memory_of(const struct quic_connection *c) {
+	struct conn_memory m = {0};
+	if (c->ended) return m;
+	m.kept = c->http3 ? http3_kept(c->http3) : 0;
+	m.all =
+		sizeof *c + c->library_memory + (c->ssl ? TLS_HANDSHAKE_MEMORY : 0) + (c->http3 ? http3_memory(c->http3) : 0);
+	return m;
 }
 
-size_t quic_connection_memory(const struct quic_connection *c) {
-	return sizeof *c + c->library_memory + (c->ssl ? TLS_HANDSHAKE_MEMORY : 0) +
-		   (c->http3 ? http3_memory(c->http3) : 0);
+void quic_update_memory(struct quic_connection *c) {
+	struct conn_context *w = c->quic->context;
+	const struct conn_memory now = memory_of(c), before = c->memory;
+	w->memory += now.kept - before.kept;
+	w->quic_memory += (now.all - now.kept) - (before.all - before.kept);
+	c->memory = now;
 }

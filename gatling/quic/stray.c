@@ -67,7 +67,7 @@ struct quic_connection *quic_begin(struct quic *e, const struct quic_datagram *d
 	if (d->length < QUIC_INITIAL_MIN || ngtcp2_accept(&head, d->bytes, d->length) != 0) return NULL;
 	if (e->draining) return NULL;
 	const bool validated = is_validated(e, d, &head, &original);
-	if (!validated && (e->half_open >= QUIC_HALF_OPEN || quic_has_most(e))) {
+	if (!validated && (e->half_open >= QUIC_HALF_OPEN || e->context->connections >= e->context->connections_short)) {
 		retry(e, d, &head);
 		return NULL;
 	}

@@ -163,7 +163,7 @@ bool quic_write(struct quic_connection *c) {
 		quic_end(c, NGTCP2_ERR_INTERNAL);
 	if (c->http3 && http3_streams(c->http3)->failed) quic_close(c, HTTP3_INTERNAL_ERROR);
 	quic_end_drained(c);
-	quic_count_memory(c, quic_connection_memory(c));
+	quic_update_memory(c);
 	if (!c->ended) set_alarm(c);
 	return c->ended || sent < QUIC_DATAGRAMS;
 }

@@ -19,8 +19,6 @@ from upstream import Upstream
 
 BODY_MAX = 1 << 20
 QUIC_LAST_S = 2
-QUIC_IDLE_LEAST_S = 1
-CONNECTIONS = 8
 QUIC_WINDOW, UPLOAD = 256 << 10, 20_000
 PAGE = b"x" * 200_000
 LONG_UPLOAD = 20_000_000
@@ -272,23 +270,6 @@ def test_a_window_that_stays_shut_is_not_waited_for(http3, client, files):
     with http3.serve(files, "-j", "1", "-T", "1") as server, client.Client(server, window=0) as c:
         c.ask("/big.bin")
         assert c.ended() == REQUEST_INCOMPLETE
-
-
-def test_the_connection_that_is_idle_longest_makes_room(http3, client, files):
-    """When HTTP/3 has its part of the connections (QUIC_CONNECTIONS_PART). One that has just been used stays."""
-    with http3.serve(files, "-j", "1", "--limit", f"connections={2 * CONNECTIONS}") as server, contextlib.ExitStack() as open_ones:
-        idle = [open_ones.enter_context(client.Client(server)) for _ in range(CONNECTIONS)]
-        for c in idle:
-            assert c.get("/small.bin").body == SMALL
-            c.acknowledge()
-        with client.Client(server, wait=False) as c, pytest.raises(AssertionError, match="did not happen"):
-            c.until(lambda: c.handshake, 0.3)
-        time.sleep(QUIC_IDLE_LEAST_S)
-        assert idle[0].get("/small.bin").body == SMALL
-        with client.Client(server) as c:
-            assert c.get("/small.bin").body == SMALL
-            assert idle[1].ended() == NO_ERROR
-            assert all(c.get("/small.bin").body == SMALL for c in (idle[0], *idle[2:]))
 
 
 # --- the server ---

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "gatling/base/workspace.h"
+#include "gatling/load/accept.h"
+#include "gatling/load/shed.h"
 #include "gatling/status/counters.h"
 #include "tests/quic/network.h"
 #include "tests/quic/require.h"
@@ -46,7 +48,9 @@ static int refuse_nobody(struct conn_context *w, const struct peer *peer) {
 }
 
 static void make_context(struct conn_context *w) {
-	*w = (struct conn_context){.options = &options, .connections_max = 10000, .refusal = refuse_nobody};
+	*w = (struct conn_context){.options = &options, .connections_max = 10000, .connections_short = 9000};
+	w->refusal = refuse_nobody;
+	w->make_room = accept_make_room;
 	w->memory_max = (size_t)64 << 20;
 	w->share = CONN_SHARE_MOST;
 	w->loop = io_loop_new();
@@ -69,7 +73,7 @@ static void open_worker(struct process *p, unsigned number) {
 	struct worker *w = &p->worker[number];
 	if (!w->context.loop) make_context(&w->context);
 	w->context.draining = DRAIN_NOT;
-	w->quic = quic_new(&w->context, &p->sockets, number, p->workers);
+	w->context.quic = w->quic = quic_new(&w->context, &p->sockets, number, p->workers);
 	require(w->quic);
 	w->quic->bbr = false; /* whatever this machine prefers */
 	quic_use_certificates(w->quic, certificates, false);
@@ -123,6 +127,7 @@ static bool turn(struct worker *w) {
 	if (socket->held.bytes) quic_writable(socket); /* the kernel's socket is never full */
 	for (int ready; (ready = io_canwrite(context->loop)) != -1;) quic_writable(io_cookie(context->loop, ready));
 	quic_turn(w->quic);
+	shed_over_quic_budget(context);
 	if (!site_context_jobs(&context->site)) return any;
 	finish_jobs(context);
 	quic_turn(w->quic);
@@ -150,7 +155,7 @@ static void open_process(struct process *p, int fd, unsigned workers) {
 
 void server_open(unsigned workers) {
 	const union io_address any = {.ipv4 = {.sin_family = AF_INET}};
-	options = (struct conn_options){0};
+	options = (struct conn_options){.client_memory = BUDGET_WORKER};
 	network_open(is_of_server);
 	process->sockets = (struct datagram_sockets)DATAGRAM_SOCKETS_NONE;
 	open_process(process, quic_open_socket(&any.any, sizeof any.ipv4, false), workers);
@@ -227,8 +232,10 @@ void server_turn(void) {
 
 static int64_t next_of(const struct quic *e) {
 	int64_t next = e->alarm.deadline_ns ? e->alarm.deadline_ns : INT64_MAX;
-	for (const struct quic_connection *c = e->first; c; c = c->next)
-		if (c->alarm.deadline_ns && c->alarm.deadline_ns < next) next = c->alarm.deadline_ns;
+	for (int i = 0; i < e->places; i++) {
+		const struct quic_connection *c = e->place[i];
+		if (c && c->alarm.deadline_ns && c->alarm.deadline_ns < next) next = c->alarm.deadline_ns;
+	}
 	return next;
 }
 

@@ -93,7 +93,7 @@ static void the_process_before_keeps_its_connections(void **state) {
 	client_free(client);
 	client = client_new(1);
 	assert_is_answered();
-	assert_true(server_worker(1, 0)->first || server_worker(1, 1)->first);
+	assert_true(server_worker(1, 0)->connections || server_worker(1, 1)->connections);
 }
 
 static void a_process_that_has_ended_is_asked_no_more(void **state) {

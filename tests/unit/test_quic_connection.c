@@ -167,7 +167,7 @@ static void *allocate_nothing(void *block, size_t size, void *sum) {
 static void without_memory_for_that_the_connection_ends(void **state) {
 	(void)state;
 	get_part();
-	server_quic()->first->allocator.realloc = allocate_nothing;
+	server_quic()->place[0]->allocator.realloc = allocate_nothing;
 	const bool ended = pass_until(has_ended, SHORT_MS);
 	server_truncate(SERVER_LARGE_LENGTH);
 	assert_true(ended && nobody_is_left());
@@ -198,7 +198,7 @@ static void a_client_that_has_gone_is_forgotten(void **state) {
 static void the_client_of_a_lost_connection_is_told(void **state) {
 	(void)state;
 	assert_true(get());
-	quic_free_connection(server_quic()->first); /* without a word */
+	quic_free_connection(server_quic()->place[0]); /* without a word */
 	stream = client_get(client, SERVER_SMALL);
 	assert_true(pass_until(has_ended, SHORT_MS));
 	assert_true(client->was_reset);

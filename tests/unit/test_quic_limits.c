@@ -4,7 +4,7 @@
 /* RFC 9000, section 20.1. */
 enum { FLOW_CONTROL_ERROR = 3, STREAM_LIMIT_ERROR = 4, CONNECTION_ID_LIMIT_ERROR = 9, CRYPTO_BUFFER_EXCEEDED = 13 };
 
-enum { SHORT_MS = 1000, FRAMES = 512, PACKETS = CLIENT_STREAMS - 2, ID_LENGTH = 8, CHALLENGE_LENGTH = 9, IDLE = 8 };
+enum { SHORT_MS = 1000, FRAMES = 512, PACKETS = CLIENT_STREAMS - 2, ID_LENGTH = 8, CHALLENGE_LENGTH = 9, IDLE = 24 };
 enum { AMPLIFICATION = 3, ANSWERED = 4 /* of the challenges in a datagram, by ngtcp2 */ };
 enum { STREAM_AT = 0x0e /* with an offset and a length */, CRYPTO = 6, NEW_ID = 0x18, CHALLENGE = 0x1a };
 
@@ -135,7 +135,7 @@ static void when_memory_runs_short_those_give_way_that_are_idle_longest(void **s
 		assert_serves(idle[i]);
 		pass(QUIC_CHECK_MS);
 	}
-	w->memory_max = QUIC_MEMORY_PART * w->quic_memory;
+	w->memory_max = BUDGET_QUIC * w->quic_memory;
 	assert_serves_another();
 	w->memory_max = memory_max;
 	assert_true(client->ended);

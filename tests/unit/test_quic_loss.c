@@ -84,7 +84,7 @@ static void what_the_socket_does_not_take_is_sent_later(void **state) {
 		(void)pass_until(has_all, 20);
 	}
 	assert_true(pass_until(has_all, HANDSHAKE_MS));
-	ngtcp2_conn_get_conn_info(server_quic()->first->conn, &info);
+	ngtcp2_conn_get_conn_info(server_quic()->place[0]->conn, &info);
 	assert_int_equal(info.pkt_lost, 0);
 }
 
@@ -101,8 +101,8 @@ static uint64_t window_of(struct fate fate(bool, unsigned)) {
 	network_set_fate(fate);
 	ask(FILES, SERVER_LARGE);
 	assert_true(pass_until(has_all, LONG_MS));
-	assert_non_null(server_quic()->first);
-	ngtcp2_conn_get_conn_info(server_quic()->first->conn, &info);
+	assert_non_null(server_quic()->place[0]);
+	ngtcp2_conn_get_conn_info(server_quic()->place[0]->conn, &info);
 	return info.cwnd;
 }
 
