@@ -90,6 +90,7 @@ static int start(struct worker *w) {
 	w->context.options = &w->options->conn;
 	w->context.shed = &w->shed;
 	w->context.fair = &w->fair;
+	w->context.turns = &fair_turns;
 	w->context.kinds[CONN_TCP] = &conn_tcp;
 	w->context.refusal = accept_refusal;
 	w->context.make_room = accept_make_room;

@@ -41,6 +41,17 @@ struct shed; /* shed.h */
 struct fair; /* fair.h */
 struct quic; /* quic.h */
 
+/* What load/fair.c decides for connections of QUIC. */
+struct conn_turns {
+	/* Returns whether a client has to wait for others; and how many nanoseconds those that do are served in a turn, in
+	 * each direction. */
+	bool (*waits)(const struct conn_context *context, const struct peer *client);
+	int64_t (*turn_ns)(const struct conn_context *context);
+	/* Returns the time if what begins now is to be timed, or 0. Then ended() has to be called. */
+	int64_t (*begun)(const struct conn_context *context);
+	void (*ended)(const struct conn_context *context, const struct peer *client, int64_t begun_ns);
+};
+
 struct conn_context {
 	io_loop *loop;
 	const struct conn_options *options;
@@ -62,6 +73,7 @@ struct conn_context {
 	struct shed *shed;
 	struct fair *fair;
 	struct quic *quic; /* NULL: none */
+	const struct conn_turns *turns;
 	/* Indexed by descriptor: the address of each connection that comes from a trusted proxy through a balancer with the
 	 * PROXY protocol; peer_unknown for the others. Allocated with the first. */
 	struct peer *proxy;

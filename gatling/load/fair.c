@@ -51,3 +51,21 @@ void fair_measure(struct fair *f, fair_fn *run, struct conn_context *w, struct c
 	if (!network) return; /* a unix socket: a proxy with many clients */
 	fair_count(f, network, (uint64_t)io_read_clock() - begun_ns);
 }
+
+/* --- QUIC --- */
+
+static bool waits(const struct conn_context *w, const struct peer *client) {
+	const int64_t now_ms = io_now(w->loop);
+	return fair_waits(w->fair, client, now_ms) && !fair_is_alone(w->fair, now_ms);
+}
+
+static int64_t turn_ns(const struct conn_context *w) { return fair_turn_ns(w->fair, io_now(w->loop)); }
+
+static int64_t begun(const struct conn_context *w) { return fair_samples(w->fair) ? io_read_clock() : 0; }
+
+static void ended(const struct conn_context *w, const struct peer *client, int64_t begun_ns) {
+	const uint64_t network = peer_network(client);
+	if (network) fair_count(w->fair, network, (uint64_t)(io_read_clock() - begun_ns));
+}
+
+const struct conn_turns fair_turns = {.waits = waits, .turn_ns = turn_ns, .begun = begun, .ended = ended};

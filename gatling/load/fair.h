@@ -45,9 +45,14 @@ static inline bool fair_waits(struct fair *fair, const struct peer *peer, int64_
 	return false;
 }
 
+/* Returns whether no others were ready for FAIR_ALONE_MS. */
+static inline bool fair_is_alone(const struct fair *fair, int64_t now_ms) {
+	return now_ms - fair->others_ms >= FAIR_ALONE_MS;
+}
+
 /* Returns how long the connections that wait are served in this turn. */
 static inline int64_t fair_turn_ns(const struct fair *fair, int64_t now_ms) {
-	return now_ms - fair->others_ms < FAIR_ALONE_MS ? FAIR_TURN_NS : FAIR_ALONE_NS;
+	return fair_is_alone(fair, now_ms) ? FAIR_ALONE_NS : FAIR_TURN_NS;
 }
 
 typedef void fair_fn(struct conn_context *context, struct conn *conn); /* may free the connection */
@@ -63,5 +68,7 @@ static inline void fair_run(struct fair *fair, fair_fn *run, struct conn_context
 	if (fair_samples(fair)) fair_measure(fair, run, context, conn);
 	else run(context, conn);
 }
+
+extern const struct conn_turns fair_turns;
 
 #endif

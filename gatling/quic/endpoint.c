@@ -84,6 +84,7 @@ void quic_free(struct quic *e) {
 	e->context->kinds[CONN_QUIC] = NULL;
 	io_alarm_cancel(e->context->loop, &e->alarm);
 	for (unsigned i = 0; i < e->sockets; i++) quic_drop_held(&e->cookie[i]);
+	quic_drop_aside(e);
 	if (e->channels) io_close(e->context->loop, e->cookie[e->sockets].fd);
 	quic_table_close(&e->table);
 	field_decoder_free(e->http3.decoder);
@@ -178,9 +179,8 @@ void quic_take_datagram(struct quic *e, const struct quic_datagram *d) {
 	const bool is_long = d->bytes[0] & LONG_HEADER, initial = is_long && (d->bytes[0] & LONG_TYPE) == initial_type;
 	struct quic_connection *c = quic_table_find(&e->table, id.dcid, id.dcidlen);
 	if (!c && quic_pass_on(e, d, &id, initial)) return;
-	if (!c && initial) c = quic_begin(e, d);
-	else if (!c && !is_long) quic_reset(e, d, &id);
-	if (c) quic_take(c, d);
+	if (c || initial) quic_take_in_turn(e, c, d);
+	else if (!is_long) quic_reset(e, d, &id);
 }
 
 static void take_datagrams(struct quic_cookie *socket, const struct io_datagrams *got) {
@@ -205,8 +205,12 @@ void quic_readable(struct quic_cookie *cookie) {
 		quic_channel_readable(cookie);
 		return;
 	}
-	const int n = io_receive(e->context->loop, cookie->fd, e->received, &got);
-	for (int i = 0; i < n; i++) take_datagrams(cookie, &got[i]);
+	int n = IO_DATAGRAM_BATCH;
+	for (int i = 0; i < QUIC_BATCHES && n == IO_DATAGRAM_BATCH && (!i || e->puts_aside); i++) {
+		e->puts_aside = false;
+		n = io_receive(e->context->loop, cookie->fd, e->received, &got);
+		for (int k = 0; k < n; k++) take_datagrams(cookie, &got[k]);
+	}
 }
 
 /* A socket takes datagrams again, or a read of a file is done. */
@@ -221,29 +225,18 @@ void quic_writable(struct quic_cookie *cookie) {
 	quic_wants_write(c);
 }
 
-/* Has each connection send, as long as all together have not sent more than their share of the turn; the others come
- * first in the next one. Frees those that have ended. */
-static void write_all(struct quic *e) {
-	struct conn_context *w = e->context;
-	const struct quic_connection *last = e->last_unsent;
-	const uint64_t until = w->sent + w->share;
-	struct quic_connection *c;
-	for (bool all = false; !all && w->sent < until && (c = quic_next_unsent(e));) {
-		all = c == last;
-		const bool waits = c->socket->held.bytes && !c->ended, done = waits || c->ended || quic_write(c);
-		c->pending = false; /* what it has wanted meanwhile is written */
-		if (waits || !done) quic_wants_write(c);
-		else if (c->ended) quic_free_connection(c);
-		else if (c->open) quic_handshake_end(c);
-	}
-	for (c = e->first_unsent; c && c->socket->held.bytes;) c = c->next_unsent; /* it goes on when the socket does */
-	if (c) (void)io_alarm_set(w->loop, &e->alarm, io_now_ns(w->loop));
+/* Returns whether there is something to do that needs no event. */
+static bool has_work(const struct quic *e) {
+	const struct quic_connection *c = e->first_unsent;
+	while (c && c->socket->held.bytes) c = c->next_unsent; /* it goes on when the socket does */
+	return c || e->first_aside;
 }
 
 void quic_turn(struct quic *e) {
 	struct io_alarm *alarm;
 	struct quic_connection *c;
 	quic_probe(e);
+	quic_take_aside(e);
 	while ((alarm = io_alarm_due(e->context->loop))) {
 		if (alarm == &e->alarm) continue;
 		c = quic_connection_of(alarm);
@@ -252,8 +245,9 @@ void quic_turn(struct quic *e) {
 		quic_wants_write(c);
 	}
 	quic_check(e);
-	write_all(e);
-	if (e->connections && !e->alarm.deadline_ns) quic_check_later(e);
+	quic_write_all(e);
+	if (has_work(e)) (void)io_alarm_set(e->context->loop, &e->alarm, io_now_ns(e->context->loop));
+	else if (e->connections && !e->alarm.deadline_ns) quic_check_later(e);
 }
 
 void quic_drain(struct quic *e, bool closes) {

@@ -2,7 +2,7 @@
  * passes on those of other workers and processes; probe.c finds out whether any come; stray.c answers those that nobody
  * has, and lets new connections in; connection_id.c has the IDs and their table; connection.c the life of a connection,
  * and what ngtcp2 asks of it; places.c what load/ asks; half_open.c how many handshakes are under way, handshake.c
- * their TLS; write.c makes and sends its packets. */
+ * their TLS; turns.c whose turn it is; write.c makes and sends packets. */
 #ifndef GATLING_QUIC_ENDPOINT_H
 #define GATLING_QUIC_ENDPOINT_H
 
@@ -33,6 +33,8 @@ enum {
 	QUIC_PROBES = 5,                      /* after so many of those, HTTP/3 is not announced */
 	QUIC_CHECK_MS = 1000,                 /* between two looks at how long connections have waited */
 	QUIC_DATAGRAMS = 64,                  /* that a connection sends in a turn */
+	QUIC_BATCHES = 16,                    /* read from a socket in a turn, while some of each are put aside; else 1 */
+	QUIC_ASIDE = 1024 * 1024,             /* bytes of datagrams whose clients wait for others; more are lost */
 	QUIC_TABLE = 1024,                    /* lists of IDs at first; doubled as they fill */
 	QUIC_PLACES = 64,                     /* for connections at first; likewise */
 	QUIC_RECEIVE_BUFFER = 4 * 1024 * 1024 /* bytes of a socket's queue: datagrams that find it full are lost */
@@ -87,6 +89,9 @@ struct quic {
 	struct quic_connection **place;                     /* all, by their numbers; NULL: the place is free */
 	int places, free_place;                             /* free_place: none before it is free */
 	struct quic_connection *first_unsent, *last_unsent; /* those that may have something to send, in their order */
+	struct quic_aside *first_aside, *last_aside;        /* datagrams whose clients wait for others, */
+	size_t aside_bytes;                                 /* and their bytes */
+	bool puts_aside;                                    /* one of the last batch was, or there was no room */
 	struct quic_connection *oldest, *newest;            /* those with a handshake under way, in their order */
 	unsigned connections, half_open;
 	struct io_alarm alarm; /* of quic_check() */
@@ -176,7 +181,7 @@ static inline unsigned quic_id_worker(const uint8_t *id, size_t length, unsigned
 
 /* --- endpoint.c --- */
 
-/* Finds the connection of a datagram, or whose it is. */
+/* Finds the connection of a datagram, or whose it is. It is copied, if it has to wait. */
 void quic_take_datagram(struct quic *e, const struct quic_datagram *datagram);
 
 /* --- channel.c --- */
@@ -282,6 +287,19 @@ bool quic_handshake_begin(struct quic_connection *c);
 
 /* Frees the memory of the handshake, when it is confirmed. */
 void quic_handshake_end(struct quic_connection *c);
+
+/* --- turns.c --- */
+
+/* Gives a datagram to its connection, or lets it wait. c: NULL if it begins one. */
+void quic_take_in_turn(struct quic *e, struct quic_connection *c, const struct quic_datagram *datagram);
+
+/* Gives those that wait to their connections, as far as there is time: at least one. quic_drop_aside() drops them. */
+void quic_take_aside(struct quic *e);
+void quic_drop_aside(struct quic *e);
+
+/* Has each connection send, as long as all together have not sent more than their share of the turn; the others come
+ * first in the next one. Frees those that have ended. */
+void quic_write_all(struct quic *e);
 
 /* --- write.c --- */
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import signal
 import threading
 import time
 from base64 import b64encode
@@ -11,7 +12,9 @@ import pytest
 from frames import DATA, EXCESSIVE_LOAD, REQUEST_CANCELLED, frame
 from gatling import Root, descriptors_limited_to, eventually
 from http2 import Http2
+from running import httpbench
 from served import SMALL
+from test_fairness import stop
 from test_guard import hashed
 from test_shedding import has_been_closed
 from test_upstream import holding
@@ -219,4 +222,35 @@ def test_an_address_has_so_many_attempts_over_both(http3, client):
         assert tcp.get("/a", f"Authorization: Basic {b64encode(b'ann:x').decode()}").status == 429
         with client.Client(server, source=OTHER) as other:
             assert other.get("/a", ("authorization", f"Basic {fields[0]}")).status == 401
+    root.remove()
+
+
+# --- turns ---
+
+STREAMS, GREEDY, ROUNDS = 100, 10, 3000
+
+
+def test_one_with_many_streams_does_not_keep_another_waiting(http3, client, tmp_path):
+    root = Root({"greedy": SMALL, "other": SMALL})
+    tmp_path.chmod(0o755)
+    with http3.serve(root, "-j", "1") as server, contextlib.ExitStack() as stack:
+        url = f"https://127.0.0.1:{server.tls_port}/greedy"
+        warmed = httpbench(http3.build, "--http3", "--insecure", "-n", ROUNDS, "-c", GREEDY, "-p", 4, url, launcher=http3.inside, tmp_path=tmp_path)
+        assert warmed["answered"] == ROUNDS
+        greedy = [stack.enter_context(client.Client(server)) for _ in range(GREEDY)]
+        first, other = (stack.enter_context(client.Client(server, source=OTHER)) for _ in range(2))
+        eventually(lambda: len(server.lines) == ROUNDS)
+        stop(server)
+        first.ask("/other?first")  # so that they are not alone
+        for c in greedy:
+            for _ in range(STREAMS):
+                c.ask("/greedy")
+        last = other.ask("/other?last")
+        server.signal(signal.SIGCONT)
+        assert other.answer(last).body == SMALL
+        eventually(lambda: any("?last" in line for line in server.lines))
+        before = next(n for n, line in enumerate(server.lines) if "?last" in line) - ROUNDS
+        assert before < GREEDY * STREAMS / 2
+        for c in greedy:
+            assert all(answer.body == SMALL for answer in c.answers(*range(0, 4 * STREAMS, 4)))
     root.remove()

@@ -7,6 +7,7 @@
 
 #include "gatling/base/workspace.h"
 #include "gatling/load/accept.h"
+#include "gatling/load/fair.h"
 #include "gatling/load/shed.h"
 #include "gatling/status/counters.h"
 #include "tests/quic/network.h"
@@ -23,6 +24,7 @@ enum {
 /* A worker, whose context outlives its QUIC side. */
 struct worker {
 	struct conn_context context;
+	struct fair fair;
 	struct quic *quic; /* NULL: it does not run */
 };
 
@@ -47,10 +49,12 @@ static int refuse_nobody(struct conn_context *w, const struct peer *peer) {
 	return 0;
 }
 
-static void make_context(struct conn_context *w) {
+static void make_context(struct conn_context *w, struct fair *fair) {
 	*w = (struct conn_context){.options = &options, .connections_max = 10000, .connections_short = 9000};
 	w->refusal = refuse_nobody;
 	w->make_room = accept_make_room;
+	w->turns = &fair_turns;
+	w->fair = fair;
 	w->memory_max = (size_t)64 << 20;
 	w->share = CONN_SHARE_MOST;
 	w->loop = io_loop_new();
@@ -71,7 +75,7 @@ static void free_context(struct conn_context *w) {
 
 static void open_worker(struct process *p, unsigned number) {
 	struct worker *w = &p->worker[number];
-	if (!w->context.loop) make_context(&w->context);
+	if (!w->context.loop) make_context(&w->context, &w->fair);
 	w->context.draining = DRAIN_NOT;
 	w->context.quic = w->quic = quic_new(&w->context, &p->sockets, number, p->workers);
 	require(w->quic);
