@@ -344,7 +344,7 @@ void quic_free_connection(struct quic_connection *c) {
 static enum http3_error follow(struct quic_connection *c) {
 	struct conn_context *w = c->quic->context;
 	const struct peer peer = peer_of(ngtcp2_conn_get_path(c->conn)->remote.addr);
-	if (c->moving || memcmp(&peer, &c->peer, sizeof peer) == 0) return HTTP3_OK;
+	if (c->ended || c->moving || memcmp(&peer, &c->peer, sizeof peer) == 0) return HTTP3_OK;
 	limits_return_connection(w->exchanges.limits, conn_owner(w, &c->peer));
 	c->peer = peer_unknown; /* for which nothing is counted */
 	if (w->refusal(w, &peer)) return HTTP3_EXCESSIVE_LOAD;
