@@ -149,11 +149,6 @@ class Client:
         assert self.end, "the server does not answer"
         return self.end.error_code
 
-    def acknowledge(self):
-        """Acknowledges what the server has sent, so that it need not send it again."""
-        spaces = self.quic._spaces  # pylint: disable=protected-access
-        self.until(lambda: all(space.ack_at is None for space in spaces.values()))
-
     def _handle(self, event):
         match event:
             case events.HandshakeCompleted():
