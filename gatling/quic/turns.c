@@ -101,9 +101,11 @@ void quic_write_all(struct quic *e) {
 	const int64_t until_ns = waiting ? io_read_clock() + w->turns->turn_ns(w) : 0;
 	for (bool first = true; (c = waiting); first = false) {
 		waiting = c->next_unsent;
-		const bool late = !first && io_read_clock() >= until_ns;
-		if (!late) write_one(e, c);
-		c->pending &= !late;
-		if (late) quic_wants_write(c);
+		if (first || io_read_clock() < until_ns) {
+			write_one(e, c); /* which may free it */
+			continue;
+		}
+		c->pending = false;
+		quic_wants_write(c);
 	}
 }
