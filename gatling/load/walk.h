@@ -16,7 +16,8 @@ struct walked {
 static inline bool walk_on(struct walked *at, const struct conn_context *w) {
 	for (; at->kind < CONN_KINDS; at->kind++, at->next = 0) {
 		at->is = w->kinds[at->kind];
-		const int bound = at->is ? at->is->bound(w) : 0;
+		if (!at->is) continue;
+		const int bound = at->is->bound(w);
 		while (at->next < bound) {
 			at->number = at->next++;
 			if ((at->connection = at->is->at(w, at->number))) return true;
