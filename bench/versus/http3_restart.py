@@ -12,72 +12,38 @@ reload       nginx -s reload, with quic_bpf
 import argparse
 import collections
 import contextlib
-import itertools
 import json
 import os
-import re
 import signal
-import subprocess
-import sys
 import time
 
 import http3
 import servers
-from processes import Process, end_on_signals
+from processes import end_on_signals
+from restart import number_in, taken_over
 
 SECONDS_MORE = 3  # of the load: before the first restart, and after the last one
-END_S = 60
 KEPT = ["-R", 500, "-c", 200]
 NEW = ["-R", 200, "-c", 200, "-k", 1]
-
-
-class Gatling:
-    """A process that serves when the object has been made."""
-
-    def __init__(self, running, port, workers):
-        command = running.command("gatling", port, workers, file=None, once=False, listen="", protocol="h3", production=True)
-        command += ["--take-over", running.directory / "socket", "--limit", "drain-delay=1"]
-        self.process = Process(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        said = []
-        for line in self.process.stderr:
-            said.append(line)
-            if "gatling: serving" in line:
-                return
-        sys.exit(f"http3_restart: gatling does not start: {''.join(said)}")
-
-    def end(self, number=None):
-        if number:
-            self.process.send_signal(number)
-        self.process.wait(END_S)
-        self.process.stop()
-        self.process.stderr.close()
 
 
 @contextlib.contextmanager
 def take_over(running):
     """Yields the port and a function that restarts the server once."""
-    port, workers = servers.free_port(), itertools.cycle((2, 1, 4, 3))
-    current = Gatling(running, port, next(workers))
+    port = servers.free_port()
 
-    def restart():
-        nonlocal current
-        new = Gatling(running, port, next(workers))
-        current.end()
-        current = new
+    def command(workers):
+        return running.command("gatling", port, workers, file=None, once=False, listen="", protocol="h3", production=True)
 
-    yield port, restart
-    current.end(signal.SIGINT)
+    with taken_over(running, command) as restart:
+        yield port, restart
 
 
 @contextlib.contextmanager
 def reload(running):
     server = running.start("nginx", protocol="h3")
-
-    def restart():
-        pid = next(running.directory.glob("nginx*.pid")).read_text()
-        os.kill(int(pid), signal.SIGHUP)
-
-    yield server.port, restart
+    pid = running.directory / f"nginx-{server.port}.pid"
+    yield server.port, lambda: os.kill(number_in(pid), signal.SIGHUP)
     running.stop(server)
 
 
@@ -113,7 +79,7 @@ def main():
         contest = http3.Contest(0, running)
         for name, way in (("take-over", take_over), ("reload", reload)):
             for kind, counts in zip(("kept", "new"), measure(contest, way, options.restarts)):
-                words = ", ".join(f"{n} {re.sub('_', ' ', why)}" for why, n in counts.most_common())
+                words = ", ".join(f"{n} {why.replace('_', ' ')}" for why, n in counts.most_common())
                 print(f"{name:12}{kind:6}{sum(counts.values()):8} requests: {words}", flush=True)
 
 

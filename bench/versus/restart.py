@@ -133,10 +133,10 @@ def clients(host, port, away, found):
 
 
 class Gatling:
-    """A gatling process, which serves when the object has been made."""
+    """A gatling process with the command, which serves when the object has been made."""
 
-    def __init__(self, running, port, *flags, prefix=(), workers=WORKERS, **options):
-        command = [*prefix, running.build / "gatling", "-c", running.root, "-p", port, "-n", "-j", workers, "--limit", "drain-delay=1", *flags]
+    def __init__(self, command, **options):
+        command = [*command, "--limit", "drain-delay=1"]
         self.process = processes.Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options)
         said = []
         for line in self.process.stderr:
@@ -154,19 +154,27 @@ class Gatling:
 
 
 @contextlib.contextmanager
-def take_over(running, port):
-    """Yields a function that restarts the server once."""
+def taken_over(running, command_of):
+    """Yields a function that restarts the server once; command_of(workers) is its command."""
     path, workers = running.directory / "socket", itertools.cycle((2, 1, 4, 3))
-    current = Gatling(running, port, "--take-over", path)
+    current = Gatling([*command_of(WORKERS), "--take-over", path])
 
     def restart():
         nonlocal current
-        new = Gatling(running, port, "--take-over", path, workers=next(workers))
+        new = Gatling([*command_of(next(workers)), "--take-over", path])
         current.end()
         current = new
 
     yield restart
     current.end(signal.SIGINT)
+
+
+def command(running, port, workers=WORKERS):
+    return [running.build / "gatling", "-c", running.root, "-p", port, "-n", "-j", workers]
+
+
+def take_over(running, port):
+    return taken_over(running, lambda workers: command(running, port, workers))
 
 
 @contextlib.contextmanager
@@ -182,12 +190,12 @@ def activation(running, port):
             numbers.append(s.fileno())
         redirections = " ".join(f"{3 + i}<&{fd}" for i, fd in enumerate(numbers))
         prefix = ["bash", "-c", f'LISTEN_PID=$$ LISTEN_FDS={WORKERS} exec "$0" "$@" {redirections}']
-        current = Gatling(running, port, prefix=prefix, pass_fds=numbers)
+        current = Gatling([*prefix, *command(running, port)], pass_fds=numbers)
 
         def restart():
             nonlocal current
             current.end(signal.SIGTERM)
-            current = Gatling(running, port, prefix=prefix, pass_fds=numbers)
+            current = Gatling([*prefix, *command(running, port)], pass_fds=numbers)
 
         yield restart
         current.end(signal.SIGINT)
@@ -195,12 +203,12 @@ def activation(running, port):
 
 @contextlib.contextmanager
 def stop(running, port):
-    current = Gatling(running, port)
+    current = Gatling(command(running, port))
 
     def restart():
         nonlocal current
         current.end(signal.SIGTERM)
-        current = Gatling(running, port)
+        current = Gatling(command(running, port))
 
     yield restart
     current.end(signal.SIGINT)
@@ -209,9 +217,8 @@ def stop(running, port):
 @contextlib.contextmanager
 def nginx(running, port, restart):
     path, pid = running.directory / "nginx.conf", running.directory / f"nginx-{port}.pid"
-    path.write_text(servers.NGINX.format(workers=WORKERS, directory=running.directory, port=port, connections=4096, lasting="",
-                                         listen="", protocol="", root=running.root)
-                    .replace("127.0.0.1", "0.0.0.0").replace("daemon off", "daemon on"))  # fmt: skip
+    text = servers.configuration("nginx", port, running.root, running.directory, workers=WORKERS, production=True)
+    path.write_text(text.replace("127.0.0.1", "0.0.0.0").replace("daemon off", "daemon on"))
     processes.run([shutil.which("nginx"), "-c", path])  # it must be a daemon for an upgrade
     try:
         wait_for(pid.exists)
