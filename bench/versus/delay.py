@@ -23,7 +23,6 @@ maximum of the samples that were not 0.
 DIR/delay.tsv has a row for each network and server; DIR/delay-*.svg are the curves. "make delay".
 """
 
-import argparse
 import json
 import statistics
 import sys
@@ -34,12 +33,12 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from curves import can_draw, draw_panels
-from paths import LARGE, NEAR, SHELL, GuestError, Missing, files_of, kernel_of, opening, program, programs_of, run
+from paths import (LARGE, NEAR, SHELL, GuestError, Missing, files_of, kernel_of, networks, opening, parse_options, parser_of, program, programs_of,
+                   run, write_tsv)  # fmt: skip
 from processes import end_on_signals
 from servers import configuration, those_installed
 
 PORTS = {"gatling": 8000, "nginx": 8001}
-CONTROLS, DELAYS_MS, LOSSES = ["cubic", "bbr"], [0, 10, 40, 200], [0, 1]
 PAGE, MB = 1024, 10**6
 LOOK_US = 5000  # at least
 SAMPLES = 25  # of connbench
@@ -81,11 +80,6 @@ def files(image, arguments, control, directory):
     if "nginx" in arguments.servers:
         found |= programs_of(program("nginx")) | {f"etc/{name}": Path("/etc", name) for name in ("passwd", "group")}
     return found
-
-
-def networks(arguments):
-    """Returns {name: (loss, delay)} of all networks."""
-    return {f"{loss:g}%-{delay:g}ms": (loss, delay) for loss in arguments.losses for delay in arguments.delays}
 
 
 def plan(opened, arguments):
@@ -141,13 +135,6 @@ def print_row(row):
           f"{row['kept_p50_ms']:8.2f}{row['goodput']:9.3f}{row['queued']:8.3f}{row['unsent']:7.3f}", flush=True)  # fmt: skip
 
 
-def write_tsv(path, rows):
-    with open(path, "w", encoding="utf-8") as out:
-        print(*COLUMNS, sep="\t", file=out)
-        for row in rows:
-            print(*(f"{value:.3f}" if isinstance(value, float) else value for value in row.values()), sep="\t", file=out)
-
-
 def plot(directory, rows, arguments):
     """Draws a panel for each loss, with a curve for each server and congestion control; the delays
     are equally spaced."""
@@ -162,27 +149,13 @@ def plot(directory, rows, arguments):
         draw_panels(directory / f"delay-{name}.svg", "round-trip time, ms", panels, f"set xtics ({ticks}); set logscale y")
 
 
-def numbers(text):
-    return [float(number) for number in text.split(",")]
-
-
 def parse():
-    parser = argparse.ArgumentParser(description="gatling beside nginx over networks with a delay and loss")
-    parser.add_argument("build", type=Path)
-    parser.add_argument("--servers", default=",".join(PORTS), metavar="NAME,...")
-    parser.add_argument("--controls", default=",".join(CONTROLS), metavar="NAME,...", help="of congestion; default: cubic,bbr")
-    parser.add_argument("--delays", type=numbers, default=DELAYS_MS, metavar="MS,...", help="there and back; default: 0,10,40,200")
-    parser.add_argument("--losses", type=numbers, default=LOSSES, metavar="PERCENT,...", help="default: 0,1")
+    parser = parser_of("gatling beside nginx over networks with a delay and loss", PORTS)
     parser.add_argument("--pages", type=int, default=500, help="for the first byte (default: 500)")
     parser.add_argument("--connections", type=int, default=200, help="that are open and idle (default: 200)")
     parser.add_argument("--downloads", type=int, default=20, help="for goodput (default: 20)")
     parser.add_argument("--megabytes", type=int, default=2, help="of a download (default: 2)")
-    parser.add_argument("--kernel", default="6.12", help="default: the newest 6.12; this: the one that runs")
-    parser.add_argument("--out", type=Path, default=Path("build/versus"))
-    arguments = parser.parse_args()
-    arguments.servers, arguments.controls = arguments.servers.split(","), arguments.controls.split(",")
-    for name in [n for n in arguments.servers if n not in PORTS]:
-        fail(f"there is no server {name}: {', '.join(PORTS)}")
+    arguments = parse_options(parser, PORTS, fail)
     if "/" in arguments.kernel:
         fail(f"{arguments.kernel}: not a package, and its modules are needed, too: --kernel 6.12")
     return arguments

@@ -15,7 +15,6 @@ Goodput is that of the median download, from the first packet of the connection 
 DIR/goodput.tsv has a row for each network and server. "make delay".
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from pathlib import Path
 sys.path += [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "suite")]
 
 from guests import program_of
-from paths import NEAR, SHELL, GuestError, Missing, files_of, kernel_of, opening, run
+from paths import NEAR, SHELL, GuestError, Missing, files_of, kernel_of, networks, opening, parse_options, parser_of, run, write_tsv
 from processes import end_on_signals
 from servers import CONFIGURED, Servers, configuration, make_certificate, those_installed, where
 
@@ -67,11 +66,6 @@ def written(arguments):
         text = configuration(name, PORTS[name], "/www", "/tmp", "h3", "/certificate.pem")
         found[f"{name}.conf"] = text.replace("127.0.0.1", NEAR).encode()
     return found | {f"etc/{name}": Path("/etc", name).read_bytes() for name in ("passwd", "group")}
-
-
-def networks(arguments):
-    """Returns {name: (loss, delay)} of all networks."""
-    return {f"{loss:g}%-{delay:g}ms": (loss, delay) for loss in arguments.losses for delay in arguments.delays}
 
 
 def contestants(arguments, control):
@@ -124,30 +118,15 @@ def print_table(rows):
         print(f"{control:6}{loss:4g}%{delay_ms:7g}  " + "".join(f"{values[each]:13.3f}" if each in values else f"{'':13}" for each in CONTESTANTS))
 
 
-def numbers(text):
-    return [float(number) for number in text.split(",")]
-
-
 def parse():
-    parser = argparse.ArgumentParser(description="downloads over HTTP/3 and HTTP/2, over networks with a delay and loss")
-    parser.add_argument("build", type=Path)
-    parser.add_argument("--servers", default=",".join(PORTS), metavar="NAME,...")
-    parser.add_argument("--controls", default="cubic,bbr", metavar="NAME,...", help="of congestion; default: cubic,bbr")
-    parser.add_argument("--delays", type=numbers, default=[0, 10, 40, 200], metavar="MS,...", help="there and back; default: 0,10,40,200")
-    parser.add_argument("--losses", type=numbers, default=[0, 1], metavar="PERCENT,...", help="default: 0,1")
+    parser = parser_of("downloads over HTTP/3 and HTTP/2, over networks with a delay and loss", PORTS)
     parser.add_argument("--rate", type=int, default=200, metavar="MBIT", help="of each direction (default: 200)")
     parser.add_argument("--queue", type=float, default=50, metavar="MS", help="at that rate (default: 50)")
     parser.add_argument("--downloads", type=int, default=3, help="of each (default: 3)")
     parser.add_argument("--megabytes", type=int, default=5, help="of a download (default: 5)")
     parser.add_argument("--own", help="root of the system whose libraries BUILD takes")
     parser.add_argument("--others", help="root of the system in which nginx and Caddy are installed")
-    parser.add_argument("--kernel", default="6.12", help="default: the newest 6.12; this: the one that runs")
-    parser.add_argument("--out", type=Path, default=Path("build/versus"))
-    arguments = parser.parse_args()
-    arguments.servers, arguments.controls = arguments.servers.split(","), arguments.controls.split(",")
-    for name in [n for n in arguments.servers if n not in PORTS]:
-        fail(f"there is no server {name}: {', '.join(PORTS)}")
-    return arguments
+    return parse_options(parser, PORTS, fail)
 
 
 def main():
@@ -166,10 +145,7 @@ def main():
     except (Missing, GuestError) as problem:
         fail(str(problem))
     print_table(rows)
-    with open(arguments.out / "goodput.tsv", "w", encoding="utf-8") as out:
-        print(*COLUMNS, sep="\t", file=out)
-        for row in rows:
-            print(*row.values(), sep="\t", file=out)
+    write_tsv(arguments.out / "goodput.tsv", rows)
     print(f"{len(rows)} rows in {time.monotonic() - begun:.0f} s")
 
 

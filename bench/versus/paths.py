@@ -8,6 +8,7 @@ Nothing is remembered of earlier connections, and the client's windows are open 
 that only the sender decides.
 """
 
+import argparse
 import platform
 import shutil
 import sys
@@ -160,3 +161,45 @@ def run(image, files, lines, build, directory):
         if status:
             raise GuestError(f"{what}: {(text.strip().splitlines() or [f'status {status}'])[0]}", b"")
     return {what: text for what, (_, text) in tables.items()}
+
+
+# --- what programs that measure such networks share ---
+
+
+def numbers(text):
+    return [float(number) for number in text.split(",")]
+
+
+def parser_of(description, ports):
+    """Returns a parser of the options that they share. ports: those of the servers, by name."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--servers", default=",".join(ports), metavar="NAME,...")
+    parser.add_argument("--controls", default="cubic,bbr", metavar="NAME,...", help="of congestion; default: cubic,bbr")
+    parser.add_argument("--delays", type=numbers, default=[0, 10, 40, 200], metavar="MS,...", help="there and back; default: 0,10,40,200")
+    parser.add_argument("--losses", type=numbers, default=[0, 1], metavar="PERCENT,...", help="default: 0,1")
+    parser.add_argument("--kernel", default="6.12", help="default: the newest 6.12; this: the one that runs")
+    parser.add_argument("--out", type=Path, default=Path("build/versus"))
+    return parser
+
+
+def parse_options(parser, ports, fail):
+    """Returns the options. fail(text) ends the program."""
+    arguments = parser.parse_args()
+    arguments.servers, arguments.controls = arguments.servers.split(","), arguments.controls.split(",")
+    for name in [n for n in arguments.servers if n not in ports]:
+        fail(f"there is no server {name}: {', '.join(ports)}")
+    return arguments
+
+
+def networks(arguments):
+    """Returns {name: (loss, delay)} of all networks."""
+    return {f"{loss:g}%-{delay:g}ms": (loss, delay) for loss in arguments.losses for delay in arguments.delays}
+
+
+def write_tsv(path, rows):
+    """Writes rows, of which there is one at least, with the names of their columns above them."""
+    with open(path, "w", encoding="utf-8") as out:
+        print(*rows[0], sep="\t", file=out)
+        for row in rows:
+            print(*(f"{value:.3f}" if isinstance(value, float) else value for value in row.values()), sep="\t", file=out)
