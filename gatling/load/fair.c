@@ -43,13 +43,16 @@ void fair_count(struct fair *f, uint64_t network, uint64_t ns) {
 	find_waiting(f);
 }
 
+/* Counts what has been done for an address since begun_ns. That of a unix socket is a proxy's, with many clients. */
+static void count_since(struct fair *f, uint64_t network, int64_t begun_ns) {
+	if (network) fair_count(f, network, (uint64_t)(io_read_clock() - begun_ns));
+}
+
 void fair_measure(struct fair *f, fair_fn *run, struct conn_context *w, struct conn *c) {
-	uint64_t begun_ns = (uint64_t)io_read_clock();
+	const int64_t begun_ns = io_read_clock();
 	w->served = peer_network(conn_peer(c)); /* which a PROXY header changes */
 	run(w, c);
-	const uint64_t network = w->served;
-	if (!network) return; /* a unix socket: a proxy with many clients */
-	fair_count(f, network, (uint64_t)io_read_clock() - begun_ns);
+	count_since(f, w->served, begun_ns);
 }
 
 /* --- QUIC --- */
@@ -64,8 +67,7 @@ static int64_t turn_ns(const struct conn_context *w) { return fair_turn_ns(w->fa
 static int64_t begun(const struct conn_context *w) { return fair_samples(w->fair) ? io_read_clock() : 0; }
 
 static void ended(const struct conn_context *w, const struct peer *client, int64_t begun_ns) {
-	const uint64_t network = peer_network(client);
-	if (network) fair_count(w->fair, network, (uint64_t)(io_read_clock() - begun_ns));
+	count_since(w->fair, peer_network(client), begun_ns);
 }
 
 const struct conn_turns fair_turns = {.waits = waits, .turn_ns = turn_ns, .begun = begun, .ended = ended};

@@ -19,9 +19,8 @@ struct conn_context;
 int min_rate_due(struct conn_context *context, int64_t now_ms);
 
 /* Begins a window for each connection whose client has to take or to send content. Closes those that were too slow in a
- * window that is over, by the bytes that TCP or QUIC has carried both
- * ways. Windows end with the shortage. Nothing is measured
- * if the system does not tell what a client has acknowledged (platform_transferred()). */
+ * window that is over, by the bytes that TCP or QUIC has carried both ways. Windows end with the shortage. Nothing of
+ * TCP is measured if the system does not tell what a client has acknowledged (platform_transferred()). */
 void min_rate_enforce(struct conn_context *context);
 
 #endif
