@@ -197,6 +197,14 @@ def test_files_that_texts_name_are_there():
     assert missing == []
 
 
+def test_no_two_modules_of_the_tests_have_one_name():
+    """pytest and the tests import each by its name alone."""
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "tests/*.py"], cwd=TOP, check=True,
+                            capture_output=True, text=True).stdout.split()  # fmt: skip
+    count = collections.Counter(Path(name).name for name in listed if (TOP / name).exists())
+    assert {name for name, n in count.items() if n > 1} == {"conftest.py"}
+
+
 def test_the_way_through_the_code_names_each_room():
     text = (TOP / "gatling" / "README").read_text()
     assert [folder for row in SERVER for folder in row if f" {folder.split('/')[-1]}/" not in text] == []
