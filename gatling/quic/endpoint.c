@@ -84,7 +84,8 @@ void quic_free(struct quic *e) {
 	e->context->kinds[CONN_QUIC] = NULL;
 	io_alarm_cancel(e->context->loop, &e->alarm);
 	for (unsigned i = 0; i < e->sockets; i++) quic_drop_held(&e->cookie[i]);
-	quic_drop_aside(e);
+	quic_queue_clear(&e->aside);
+	quic_queue_clear(&e->beginning);
 	if (e->channels) io_close(e->context->loop, e->cookie[e->sockets].fd);
 	quic_table_close(&e->table);
 	field_decoder_free(e->http3.decoder);
@@ -169,6 +170,12 @@ void quic_use_fields(struct quic *e, struct slice lines) {
 
 /* --- datagrams --- */
 
+struct quic_connection *quic_connection_for(const struct quic *e, const struct quic_datagram *d) {
+	ngtcp2_version_cid id;
+	if (ngtcp2_pkt_decode_version_cid(&id, d->bytes, d->length, QUIC_ID_LENGTH) != 0) return NULL;
+	return quic_table_find(&e->table, id.dcid, id.dcidlen);
+}
+
 void quic_take_datagram(struct quic *e, const struct quic_datagram *d) {
 	ngtcp2_version_cid id;
 	const int result = ngtcp2_pkt_decode_version_cid(&id, d->bytes, d->length, QUIC_ID_LENGTH);
@@ -206,8 +213,8 @@ void quic_readable(struct quic_cookie *cookie) {
 		return;
 	}
 	int n = IO_DATAGRAM_BATCH;
-	for (int i = 0; i < QUIC_BATCHES && n == IO_DATAGRAM_BATCH && (!i || e->puts_aside); i++) {
-		e->puts_aside = false;
+	for (int i = 0; i < QUIC_BATCHES && n == IO_DATAGRAM_BATCH && (!i || e->reads_on); i++) {
+		e->reads_on = false;
 		n = io_receive(e->context->loop, cookie->fd, e->received, &got);
 		for (int k = 0; k < n; k++) take_datagrams(cookie, &got[k]);
 	}
@@ -229,7 +236,7 @@ void quic_writable(struct quic_cookie *cookie) {
 static bool has_work(const struct quic *e) {
 	const struct quic_connection *c = e->first_unsent;
 	while (c && c->socket->held.bytes) c = c->next_unsent; /* it goes on when the socket does */
-	return c || e->first_aside;
+	return c || e->aside.first || e->beginning.first;
 }
 
 void quic_turn(struct quic *e) {
@@ -245,6 +252,7 @@ void quic_turn(struct quic *e) {
 		quic_wants_write(c);
 	}
 	quic_check(e);
+	quic_begin_waiting(e);
 	quic_write_all(e);
 	if (has_work(e)) (void)io_alarm_set(e->context->loop, &e->alarm, io_now_ns(e->context->loop));
 	else if (e->connections && !e->alarm.deadline_ns) quic_check_later(e);

@@ -1,8 +1,9 @@
 /* endpoint.h - the inside of quic/. endpoint.c has the sockets, and finds the connection of each datagram; channel.c
  * passes on those of other workers and processes; probe.c finds out whether any come; stray.c answers those that nobody
- * has, and lets new connections in; connection_id.c has the IDs and their table; connection.c the life of a connection,
- * and what ngtcp2 asks of it; places.c what load/ asks; half_open.c how many handshakes are under way, handshake.c
- * their TLS; turns.c whose turn it is; write.c makes and sends packets. */
+ * has, and lets new connections in; admit.c says when; queue.c has datagrams that wait; connection_id.c has the IDs and
+ * their table; connection.c the life of a connection, and what ngtcp2 asks of it; places.c what load/ asks; half_open.c
+ * how many handshakes are under way, handshake.c their TLS; turns.c whose turn it is; write.c makes and sends packets.
+ */
 #ifndef GATLING_QUIC_ENDPOINT_H
 #define GATLING_QUIC_ENDPOINT_H
 
@@ -22,19 +23,23 @@ enum {
 	QUIC_LAST_S = 2,         /* between the announcement of the end and the end, without requests */
 	/* To which windows grow that are used up in a round trip, if requests are passed on: 200 Mbit/s at 40 ms. */
 	QUIC_WINDOW_MAX = 1024 * 1024,
-	QUIC_WINDOW = 256 * 1024,             /* bytes that the client may send ahead on all streams */
-	QUIC_HALF_OPEN = 64,                  /* handshakes under way, from which on addresses are validated by a Retry */
-	QUIC_HALF_OPEN_ADDRESS = 64,          /* and of which an address may have so many; */
-	QUIC_HALF_OPEN_MAX = 1024,            /* at most: another one then takes the place of the oldest */
-	QUIC_RETRY_S = 10,                    /* for which a token of a Retry is valid */
-	QUIC_STRAYS = 64,                     /* stateless resets and version negotiations that are sent in a second */
-	QUIC_PROBE_AGAIN_MS = 60000,          /* between two datagrams to the own port; */
-	QUIC_PROBE_MS = 1000,                 /* if the last one has not arrived; */
-	QUIC_PROBES = 5,                      /* after so many of those, HTTP/3 is not announced */
-	QUIC_CHECK_MS = 1000,                 /* between two looks at how long connections have waited */
-	QUIC_DATAGRAMS = 64,                  /* that a connection sends in a turn */
-	QUIC_BATCHES = 16,                    /* read from a socket in a turn, while some of each are put aside; else 1 */
-	QUIC_ASIDE = 1024 * 1024,             /* bytes of datagrams whose clients wait for others; more are lost */
+	QUIC_WINDOW = 256 * 1024,    /* bytes that the client may send ahead on all streams */
+	QUIC_HALF_OPEN = 64,         /* handshakes under way, from which on addresses are validated by a Retry */
+	QUIC_HALF_OPEN_ADDRESS = 64, /* and of which an address may have so many; */
+	QUIC_HALF_OPEN_MAX = 1024,   /* at most: another one then takes the place of the oldest */
+	QUIC_RETRY_S = 10,           /* for which a token of a Retry is valid */
+	QUIC_STRAYS = 64,            /* stateless resets and version negotiations that are sent in a second */
+	QUIC_PROBE_AGAIN_MS = 60000, /* between two datagrams to the own port; */
+	QUIC_PROBE_MS = 1000,        /* if the last one has not arrived; */
+	QUIC_PROBES = 5,             /* after so many of those, HTTP/3 is not announced */
+	QUIC_CHECK_MS = 1000,        /* between two looks at how long connections have waited */
+	QUIC_DATAGRAMS = 64,         /* that a connection sends in a turn */
+	QUIC_BATCHES = 16,           /* read from a socket in a turn, while some of each have to wait; else 1 */
+	QUIC_QUEUE = 1024 * 1024,    /* bytes of datagrams that wait in a queue; more are lost */
+	QUIC_BEGIN_NS = 3000000,     /* of a turn, for handshakes that begin; at least one does */
+	QUIC_BURST_MS = 250,         /* for which clients may wait that begin one, */
+	QUIC_WAIT_MS = 20,           /* or under overload, which ends so long after the last one has waited longer: */
+	QUIC_OVERLOAD_MS = 5000,
 	QUIC_TABLE = 1024,                    /* lists of IDs at first; doubled as they fill */
 	QUIC_PLACES = 64,                     /* for connections at first; likewise */
 	QUIC_RECEIVE_BUFFER = 4 * 1024 * 1024 /* bytes of a socket's queue: datagrams that find it full are lost */
@@ -58,6 +63,22 @@ struct quic_datagram {
 	size_t length;
 	uint8_t ecn, hops; /* hops: channels that it has gone through */
 	bool returned;     /* the process before this one does not know its connection */
+};
+
+/* A datagram that waits. */
+struct quic_waiting {
+	struct quic_waiting *next;
+	struct quic_datagram datagram;
+	ngtcp2_path_storage path;
+	int64_t since_ms;
+	uint8_t bytes[];
+};
+
+/* All zero at first. */
+struct quic_queue {
+	struct quic_waiting *first, *last;
+	unsigned count;
+	size_t bytes; /* with those of the structures */
 };
 
 /* IDs by their values. */
@@ -89,9 +110,10 @@ struct quic {
 	struct quic_connection **place;                     /* all, by their numbers; NULL: the place is free */
 	int places, free_place;                             /* free_place: none before it is free */
 	struct quic_connection *first_unsent, *last_unsent; /* those that may have something to send, in their order */
-	struct quic_aside *first_aside, *last_aside;        /* datagrams whose clients wait for others, */
-	size_t aside_bytes;                                 /* and their bytes */
-	bool puts_aside;                                    /* one of the last batch was, or there was no room */
+	struct quic_queue aside;                            /* datagrams whose clients wait for others */
+	struct quic_queue beginning;                        /* those that begin connections, */
+	int64_t overload_until_ms;                          /* and until when they may only wait for QUIC_WAIT_MS */
+	bool reads_on;                                      /* one of the last batch has to wait, or is lost */
 	struct quic_connection *oldest, *newest;            /* those with a handshake under way, in their order */
 	unsigned connections, half_open;
 	struct io_alarm alarm; /* of quic_check() */
@@ -184,6 +206,9 @@ static inline unsigned quic_id_worker(const uint8_t *id, size_t length, unsigned
 /* Finds the connection of a datagram, or whose it is. It is copied, if it has to wait. */
 void quic_take_datagram(struct quic *e, const struct quic_datagram *datagram);
 
+/* Returns the connection of a datagram that has a destination, or NULL. */
+struct quic_connection *quic_connection_for(const struct quic *e, const struct quic_datagram *datagram);
+
 /* --- channel.c --- */
 
 /* Prepares the channels of this worker. cookie: for the worker's own, and then for those of the processes before.
@@ -215,6 +240,25 @@ void quic_reset(struct quic *e, const struct quic_datagram *datagram, const ngtc
 
 /* Returns the connection that an Initial packet begins, or NULL. */
 struct quic_connection *quic_begin(struct quic *e, const struct quic_datagram *datagram);
+
+/* --- queue.c --- */
+
+/* Adds a copy of a datagram. Returns it, or NULL without room or memory. */
+struct quic_waiting *quic_queue_add(struct quic_queue *queue, const struct quic_datagram *datagram, int64_t now_ms);
+
+/* Drops the first one. Returns false if there is none. */
+bool quic_queue_drop(struct quic_queue *queue);
+void quic_queue_clear(struct quic_queue *queue);
+
+/* --- admit.c --- */
+
+/* Has a datagram wait that begins a connection. */
+void quic_begin_later(struct quic *e, const struct quic_datagram *datagram);
+
+/* Begins connections with those that wait, as far as there is time: at least one. Drops those that have waited too
+ * long.
+ */
+void quic_begin_waiting(struct quic *e);
 
 /* --- connection.c --- */
 
@@ -290,12 +334,14 @@ void quic_handshake_end(struct quic_connection *c);
 
 /* --- turns.c --- */
 
-/* Gives a datagram to its connection, or lets it wait. c: NULL if it begins one. */
+/* Gives a datagram to its connection, and counts the time that this takes. */
+void quic_take_counted(struct quic_connection *c, const struct quic_datagram *datagram);
+
+/* Likewise, or lets it wait. c: NULL if it begins one. */
 void quic_take_in_turn(struct quic *e, struct quic_connection *c, const struct quic_datagram *datagram);
 
-/* Gives those that wait to their connections, as far as there is time: at least one. quic_drop_aside() drops them. */
+/* Gives those that wait for others to their connections, as far as there is time: at least one. */
 void quic_take_aside(struct quic *e);
-void quic_drop_aside(struct quic *e);
 
 /* Has each connection send, as long as all together have not sent more than their share of the turn; the others come
  * first in the next one. Frees those that have ended. */

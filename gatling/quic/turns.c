@@ -1,73 +1,35 @@
 /* turns.c - see endpoint.h: clients that take more than their share of the worker's time (load/fair.c) come after the
  * others, and for a limited time in each turn: their datagrams are put aside, and their connections send last. */
-#include <stdlib.h>
-
 #include "gatling/quic/endpoint.h"
 
-/* A datagram that waits. */
-struct quic_aside {
-	struct quic_aside *next;
-	struct quic_datagram datagram;
-	ngtcp2_path_storage path;
-	uint8_t bytes[];
-};
-
-static size_t size_of(const struct quic_aside *a) { return sizeof *a + a->datagram.length; }
-
-/* Gives a datagram to its connection. c: NULL if it begins one. */
-static void take(struct quic *e, struct quic_connection *c, const struct quic_datagram *d) {
-	const struct conn_context *w = e->context;
+void quic_take_counted(struct quic_connection *c, const struct quic_datagram *d) {
+	const struct conn_context *w = c->quic->context;
 	const int64_t begun_ns = w->turns->begun(w);
-	if (!c) c = quic_begin(e, d);
-	if (c) quic_take(c, d);
-	if (c && begun_ns) w->turns->ended(w, quic_client(c), begun_ns);
+	quic_take(c, d);
+	if (begun_ns) w->turns->ended(w, quic_client(c), begun_ns);
 }
 
-/* Puts a datagram aside. Without room or memory it is lost, as in a socket whose queue is full. */
-static void put_aside(struct quic *e, const struct quic_datagram *d) {
-	e->puts_aside = true;
-	struct quic_aside *a = e->aside_bytes < QUIC_ASIDE ? malloc(sizeof *a + d->length) : NULL;
-	if (!a) return;
-	*a = (struct quic_aside){.datagram = *d};
-	ngtcp2_path_storage_init(&a->path, d->path.local.addr, d->path.local.addrlen, d->path.remote.addr,
-							 d->path.remote.addrlen, NULL);
-	a->datagram.path = a->path.path;
-	a->datagram.bytes = memcpy(a->bytes, d->bytes, d->length);
-	e->aside_bytes += size_of(a);
-	if (e->last_aside) e->last_aside->next = a;
-	else e->first_aside = a;
-	e->last_aside = a;
+static void take(struct quic *e, struct quic_connection *c, const struct quic_datagram *d) {
+	if (c) quic_take_counted(c, d);
+	else quic_begin_later(e, d);
 }
 
 void quic_take_in_turn(struct quic *e, struct quic_connection *c, const struct quic_datagram *d) {
 	const struct conn_context *w = e->context;
 	const struct peer sender = c ? peer_unknown : peer_of(d->path.remote.addr);
-	if (w->turns->waits(w, c ? quic_client(c) : conn_owner(w, &sender))) put_aside(e, d);
-	else take(e, c, d);
-}
-
-static bool drop_first(struct quic *e) {
-	struct quic_aside *a = e->first_aside;
-	if (!a) return false;
-	e->aside_bytes -= size_of(a);
-	e->first_aside = a->next;
-	if (!e->first_aside) e->last_aside = NULL;
-	free(a);
-	return true;
+	if (!w->turns->waits(w, c ? quic_client(c) : conn_owner(w, &sender))) {
+		take(e, c, d);
+		return;
+	}
+	e->reads_on = true;
+	(void)quic_queue_add(&e->aside, d, 0); /* otherwise it is lost, as in a socket whose queue is full */
 }
 
 void quic_take_aside(struct quic *e) {
-	ngtcp2_version_cid id;
-	const int64_t until_ns = e->first_aside ? io_read_clock() + e->context->turns->turn_ns(e->context) : 0;
-	for (bool more = e->first_aside; more; more = drop_first(e) && e->first_aside && io_read_clock() < until_ns) {
-		const struct quic_datagram *d = &e->first_aside->datagram;
-		(void)ngtcp2_pkt_decode_version_cid(&id, d->bytes, d->length, QUIC_ID_LENGTH);
-		take(e, quic_table_find(&e->table, id.dcid, id.dcidlen), d);
-	}
-}
-
-void quic_drop_aside(struct quic *e) {
-	while (drop_first(e)) {}
+	struct quic_queue *q = &e->aside;
+	const int64_t until_ns = q->first ? io_read_clock() + e->context->turns->turn_ns(e->context) : 0;
+	for (bool more = q->first; more; more = quic_queue_drop(q) && q->first && io_read_clock() < until_ns)
+		take(e, quic_connection_for(e, &q->first->datagram), &q->first->datagram);
 }
 
 /* Has a connection send. Returns false if it has to go on later, or sooner if its socket takes more. */

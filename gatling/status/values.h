@@ -26,8 +26,8 @@
 	V(COUNT_CACHE_LOADED, CACHE("loaded"))                                                                             \
 	V(COUNT_CACHE_ABSENT, CACHE("absent"))                                                                             \
 	V(COUNT_REFUSED_OVERLOAD, REFUSED("overload"),                                                                     \
-	  HELP("Connections refused: more came than could be served (at least so many), they came from an address with "   \
-		   "many when there was no room, or were over --limit address-connections."))                                  \
+	  HELP("Connections refused: more came than could be served (at least so many; of HTTP/3: their packets), they "   \
+		   "came from an address with many when there was no room, or were over --limit address-connections."))        \
 	V(COUNT_REFUSED_HEAVY, REFUSED("full"))                                                                            \
 	V(COUNT_REFUSED_LIMIT, REFUSED("limit"))                                                                           \
 	V(COUNT_LIMITED, TOTAL("refused_requests"), TEXT("over limits", ""), PAGE("Limits", "refused requests", ALWAYS),   \

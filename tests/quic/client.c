@@ -317,7 +317,7 @@ bool pass_until(bool (*done)(void), int limit_ms) {
 		if (done && done()) return true;
 		const int64_t next = next_ns();
 		if (next > until) {
-			network_set_now(until);
+			if (until > network_now_ns()) network_set_now(until); /* the server's work may have taken longer */
 			return false;
 		}
 		network_set_now(next > network_now_ns() ? next : network_now_ns() + 1);
