@@ -4,7 +4,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/told.h"
 
-enum { ROUNDS = 2000 };
+enum { ROUNDS = 100 };
 
 /* --- patterns --- */
 
