@@ -122,13 +122,29 @@ static int begin_http3(ngtcp2_conn *conn, ngtcp2_encryption_level level, void *c
 	return 0;
 }
 
+/* Has the connection count to the address of its client, if that is not the one it counts to: at the end of a handshake
+ * without a Retry, and when the client has moved, as soon as it is known to receive there (RFC 9000, sections 8.1 and
+ * 9.3). From then on that is the client for all that asks who it is; requests that have come by then keep the address
+ * that they came from. Returns HTTP3_OK, or the error that ends the connection, which is refused there. */
+static enum http3_error follow(struct quic_connection *c) {
+	struct conn_context *w = c->quic->context;
+	const struct peer peer = peer_of(ngtcp2_conn_get_path(c->conn)->remote.addr);
+	if (!c->open || c->ended || c->moving || memcmp(&peer, &c->peer, sizeof peer) == 0) return HTTP3_OK;
+	limits_return_connection(w->exchanges.limits, conn_owner(w, &c->peer));
+	c->peer = peer_unknown; /* for which nothing is counted */
+	if (w->refusal(w, &peer)) return HTTP3_EXCESSIVE_LOAD;
+	c->peer = peer;
+	streams_set_peer(http3_streams(c->http3), &peer, forwarding_of(&w->options->trust, &peer));
+	return HTTP3_OK;
+}
+
 static int complete(ngtcp2_conn *conn, void *connection) {
 	struct quic_connection *c = connection;
 	(void)conn;
 	c->open = true;
 	c->since_ms = io_now(c->quic->context->loop);
 	quic_half_open_remove(c);
-	return 0;
+	return fail(c, follow(c));
 }
 
 static int open_stream(ngtcp2_conn *conn, int64_t id, void *connection) {
@@ -295,7 +311,7 @@ static struct quic_connection *new_connection(struct quic *e) {
 
 struct quic_connection *quic_accept(struct quic *e, struct quic_cookie *socket, const ngtcp2_pkt_hd *head,
 									const ngtcp2_path *path, const ngtcp2_cid *original) {
-	const struct peer peer = peer_of(path->remote.addr);
+	const struct peer peer = original ? peer_of(path->remote.addr) : peer_unknown; /* until follow() */
 	ngtcp2_cid scid;
 	if (!e->handshaking.certificates || is_full(e->context) || !quic_half_open_room(e, &peer) ||
 		e->context->refusal(e->context, &peer))
@@ -335,22 +351,6 @@ void quic_free_connection(struct quic_connection *c) {
 	SSL_free(c->ssl);
 	if (c->reader.fd != -1) io_close(w->loop, c->reader.fd);
 	free(c);
-}
-
-/* Follows a client that has moved to another address, when that is validated: from then on it is the client's for all
- * that asks who that is, and the connection counts to it, as a new one from there would. Requests that have come by
- * then keep the address that they came from. Returns HTTP3_OK, or the error that ends the connection, which is refused
- * there. */
-static enum http3_error follow(struct quic_connection *c) {
-	struct conn_context *w = c->quic->context;
-	const struct peer peer = peer_of(ngtcp2_conn_get_path(c->conn)->remote.addr);
-	if (c->ended || c->moving || memcmp(&peer, &c->peer, sizeof peer) == 0) return HTTP3_OK;
-	limits_return_connection(w->exchanges.limits, conn_owner(w, &c->peer));
-	c->peer = peer_unknown; /* for which nothing is counted */
-	if (w->refusal(w, &peer)) return HTTP3_EXCESSIVE_LOAD;
-	c->peer = peer;
-	streams_set_peer(http3_streams(c->http3), &peer, forwarding_of(&w->options->trust, &peer));
-	return HTTP3_OK;
 }
 
 /* Handles what has come with a datagram. */

@@ -140,7 +140,7 @@ struct quic_connection {
 	SSL *ssl; /* NULL after the handshake */
 	ngtcp2_ccerr error;
 	struct http3 *http3;    /* NULL until the server may send */
-	struct peer peer;       /* the client, at the last address that is validated */
+	struct peer peer;       /* the client, at the last address that is validated; peer_unknown: none is yet */
 	struct quic_id *ids;    /* in the table */
 	bool validated;         /* the client has sent the token of a Retry */
 	bool moving;            /* it sends from an address that is not validated yet */

@@ -31,9 +31,7 @@ void quic_place_remove(const struct quic_connection *c) {
 	rate_windows_forget(&e->context->rate, CONN_QUIC, c->place);
 }
 
-const struct peer *quic_client(const struct quic_connection *c) {
-	return c->open || c->validated ? conn_owner(c->quic->context, &c->peer) : &peer_unknown;
-}
+const struct peer *quic_client(const struct quic_connection *c) { return conn_owner(c->quic->context, &c->peer); }
 
 /* --- what load/ asks --- */
 

@@ -127,18 +127,18 @@ def test_a_connection_counts_to_the_new_address(serve, client):
         move(c, OTHER)
         with client.Client(server) as another:
             assert another.get("/small.bin").body == SMALL
-        late = client.Client(server, source=OTHER, wait=False)
-        late.flush()
-        eventually(lambda: refused_from(server, OTHER))
+        with client.Client(server, source=OTHER, wait=False) as late:
+            assert late.ended() == EXCESSIVE_LOAD
+            eventually(lambda: refused_from(server, OTHER))
         c.close()
-        late.until(lambda: late.handshake)
-        late.close()
+        with client.Client(server, source=OTHER) as another:
+            assert another.get("/small.bin").body == SMALL
 
 
 def test_a_connection_ends_where_an_address_has_no_place_for_it(serve, client):
     server = serve("--limit", "address-connections=1")
     with client.Client(server) as c, client.Client(server, source=OTHER) as there:
-        assert is_at(c, FIRST)
+        assert is_at(c, FIRST) and is_at(there, OTHER)
         c.move(OTHER)
         c.ask("/small.bin")
         assert c.ended() == EXCESSIVE_LOAD
