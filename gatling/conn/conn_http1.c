@@ -258,7 +258,10 @@ enum conn_state conn_http1_pass(struct conn *c, struct conn_run *run) {
 	switch (conn_relay(c, run, &malformed)) {
 	case RELAY_WAITS: return CONN_PASS;
 	case RELAY_FAILED: return conn_http1_job(c, run);
-	case RELAY_BROKEN: return malformed ? refuse_passed(c, run, 400) : CONN_CLOSED;
+	case RELAY_BROKEN:
+		if (malformed) return refuse_passed(c, run, 400);
+		if (!c->exchange->tunnel) return CONN_CLOSED;
+		break; /* what the upstream has said before is to arrive */
 	case RELAY_DONE: break;
 	}
 	conn_end_exchange(c);

@@ -2,8 +2,8 @@
 #include "gatling/http2/http2.h"
 #include "gatling/http2/session.h"
 
-/* Ends a stream whose proxied request has ended: sends its last frame, resets it, or answers that it could not be
- * passed on. */
+/* Ends a stream whose proxied request has ended: sends its last frame, resets it (a tunnel as RFC 8441, section 5,
+ * says), or answers that it could not be passed on. */
 static void end_relay(struct http2 *h, struct stream *s, struct http2_output *out) {
 	const uint32_t id = (uint32_t)s->id;
 	switch (s->relayed) {
@@ -13,7 +13,7 @@ static void end_relay(struct http2 *h, struct stream *s, struct http2_output *ou
 		http2_end_stream(h, s, out);
 		break;
 	case RELAY_BROKEN:
-		http2_output_number(h, out, FRAME_RST_STREAM, id, HTTP2_INTERNAL_ERROR);
+		http2_output_number(h, out, FRAME_RST_STREAM, id, s->exchange->tunnel ? HTTP2_CANCEL : HTTP2_INTERNAL_ERROR);
 		http2_note_reset(h, id);
 		stream_close(s);
 		break;

@@ -98,13 +98,15 @@ static void end_after(struct stream *s) {
 /* Resets a stream whose response cannot be completed. */
 static void give_up(struct http3 *h, struct stream *s) { http3_reset(h, s->own, HTTP3_INTERNAL_ERROR); }
 
-/* Ends a stream whose proxied request has ended: sends its end, resets it, or answers that it could not be passed
- * on. */
+/* Ends a stream whose proxied request has ended: sends its end, resets it (a tunnel as RFC 9220, section 3, says), or
+ * answers that it could not be passed on. */
 static void end_relay(struct http3 *h, struct stream *s) {
 	switch (s->relayed) {
 	case RELAY_WAITS: break;
 	case RELAY_DONE: end_after(s); break;
-	case RELAY_BROKEN: give_up(h, s); break;
+	case RELAY_BROKEN:
+		http3_reset(h, s->own, s->exchange->tunnel ? HTTP3_REQUEST_CANCELLED : HTTP3_INTERNAL_ERROR);
+		break;
 	case RELAY_FAILED: stream_relay_failed(s); break;
 	}
 }

@@ -67,7 +67,7 @@ static size_t write_some(struct proxied *p, struct slice bytes) {
 		return bytes.length;
 	}
 	if (n == -1) {
-		p->unwanted = true;
+		p->unwanted |= p->state != PROXIED_TUNNEL || errno != EPIPE; /* that of a tunnel may have ended in order */
 		return bytes.length;
 	}
 	note_sent(p, (size_t)n);

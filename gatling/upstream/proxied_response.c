@@ -234,6 +234,10 @@ static void ended(struct proxied *p, bool reset) {
 		proxied_blame(p, 502, cut_short);
 		return;
 	}
+	if (reset && p->state == PROXIED_TUNNEL) {
+		proxied_fail(p, 502);
+		return;
+	}
 	p->upstream_ended = true;
 	io_dontwantread(p->loop, p->link->fd);
 	if (p->state == PROXIED_CONTENT || p->state == PROXIED_TUNNEL) go_on(p);

@@ -19,7 +19,7 @@ from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, e
 from system_calls import calls_of
 from test_guard import HASHES, basic
 from test_input import BAD
-from upstream import Upstream, echo
+from upstream import SWITCHES, Upstream, echo
 
 
 @contextlib.contextmanager
@@ -1401,6 +1401,29 @@ def test_another_protocol_goes_both_ways(build):
         for _ in range(3):
             c.send(b"ping")
         assert c.rest() == b"firstPINGPINGPING"
+
+
+@pytest.mark.clear
+def test_what_an_upstream_says_before_it_breaks_off_a_tunnel_arrives(build):
+    """Also while the client sends what nobody reads: a reset of its connection could take the last message with it."""
+    breaks = threading.Event()
+
+    def handle(link):
+        link.head()
+        link.send(SWITCHES + b"\r\n")
+        breaks.wait()
+        link.send(b"bye")
+        link.reset()
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        assert c.get("/api/", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x").status == 101
+        c.socket.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            while True:
+                c.send(bytes(1 << 16))
+        breaks.set()
+        c.socket.settimeout(TIMEOUT)
+        assert c.socket.recv(4) == b"bye" and c.socket.recv(1) == b""
 
 
 @pytest.mark.parametrize("fields", [b"", b"Upgrade: h2c\r\n", b"Upgrade: websocket\r\nUpgrade: h2c\r\n", b"Upgrade: websocket, h2c\r\n"],

@@ -17,13 +17,14 @@ from http2 import (
 )  # fmt: skip
 from system_calls import calls_of
 from test_guard import HASHES, basic
-from test_upstream import passing, script
-from upstream import Upstream, echo
+from test_upstream import passing, script, stopped
+from upstream import SWITCHES, Upstream, echo
 
 pytestmark = pytest.mark.clear  # over TLS there are curl, browsers, and all requests of one server in front of another
 
 WINDOW, CONNECT_PROTOCOL = 65535, 8
 CANCEL = 8
+PIECE = 8192  # of content, which is written by itself
 
 
 class Client(Http2):
@@ -676,6 +677,34 @@ def test_an_upstream_that_ends_a_websocket_ends_the_stream(build):
             answer = c.answers(stream)[0]
             assert answer.status == 200 and answer.body == b"bye"
             assert c.next(RST_STREAM).payload == struct.pack(">I", NO_ERROR)
+
+
+@pytest.mark.parametrize("sends", [False, True], ids=["silent", "sending"])
+@pytest.mark.parametrize("breaks_off", [False, True], ids=["FIN", "RST"])
+def test_a_websocket_ends_for_the_client_as_for_the_upstream(build, breaks_off, sends):
+    """RFC 8441, section 5: in order or not, but after what it has said. sends: the client has, too, and a write may find the end first."""
+    goes = threading.Event()
+
+    def handle(link):
+        link.head()
+        link.send(SWITCHES + b"\r\n")
+        goes.wait()
+        link.send(b"bye")
+        if breaks_off:
+            link.reset()
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server) as c:
+        stream = c.connect()
+        assert c.head(stream)[0][":status"] == "200"
+        with stopped(server):
+            if sends:
+                c.put(stream, bytes(2 * PIECE), end=False, piece=PIECE)
+            goes.set()
+            upstream.threads[-1].join()
+        assert c.next(RST_STREAM, DATA).payload == b"bye"
+        end = c.next(RST_STREAM, DATA)
+        assert end.payload == struct.pack(">I", CANCEL) if breaks_off else end.type == DATA and end.flags & END_STREAM
+        assert c.get("/there.txt").body == b"there"
 
 
 # --- the end of the server ---

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from gatling import TIMEOUT
 
+SWITCHES = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+
 
 class Request:
     def __init__(self, line, fields, body):
