@@ -28,7 +28,7 @@ enum {
 	QUIC_HALF_OPEN_ADDRESS = 64, /* and of which an address may have so many; */
 	QUIC_HALF_OPEN_MAX = 1024,   /* at most: another one then takes the place of the oldest */
 	QUIC_RETRY_S = 10,           /* for which a token of a Retry is valid */
-	QUIC_STRAYS = 64,            /* stateless resets and version negotiations that are sent in a second */
+	QUIC_STRAYS = 64,            /* answers in a second to those who have no connection: stray.c */
 	QUIC_PROBE_AGAIN_MS = 60000, /* between two datagrams to the own port; */
 	QUIC_PROBE_MS = 1000,        /* if the last one has not arrived; */
 	QUIC_PROBES = 5,             /* after so many of those, HTTP/3 is not announced */

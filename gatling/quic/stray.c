@@ -61,12 +61,25 @@ static bool is_validated(const struct quic *e, const struct quic_datagram *d, co
 											 QUIC_RETRY_S * NGTCP2_SECONDS, quic_now(e)) == 0;
 }
 
+/* Tells the client that its token of a Retry is not or no longer valid: it takes no second Retry (section 8.1.2). */
+static void refuse_token(struct quic *e, const struct quic_datagram *d, const ngtcp2_pkt_hd *head) {
+	uint8_t packet[PACKET_MAX];
+	if (!may_answer_stray(e)) return;
+	const ngtcp2_ssize n = ngtcp2_crypto_write_connection_close(packet, sizeof packet, head->version, &head->scid,
+																&head->dcid, NGTCP2_INVALID_TOKEN, NULL, 0);
+	if (n > 0) quic_send(d->socket, &d->path, packet, (size_t)n);
+}
+
 struct quic_connection *quic_begin(struct quic *e, const struct quic_datagram *d) {
 	ngtcp2_pkt_hd head;
 	ngtcp2_cid original;
 	if (d->length < QUIC_INITIAL_MIN || ngtcp2_accept(&head, d->bytes, d->length) != 0) return NULL;
 	if (e->draining) return NULL;
 	const bool validated = is_validated(e, d, &head, &original);
+	if (!validated && head.tokenlen && head.token[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY2) {
+		refuse_token(e, d, &head);
+		return NULL;
+	}
 	if (!validated && (e->half_open >= QUIC_HALF_OPEN || e->context->connections >= e->context->connections_short)) {
 		retry(e, d, &head);
 		return NULL;
