@@ -20,6 +20,7 @@ enum {
 	QUIC_IDS = 4,            /* connection IDs that a connection may have in use, of either side */
 	QUIC_HANDSHAKE_S = 10,   /* after which a handshake is given up */
 	QUIC_IDLE_S = 30,        /* the server's max_idle_timeout (RFC 9000, section 10.1) */
+	QUIC_TICKETS = 1,        /* of a handshake: a client of HTTP/3 has one connection (RFC 8446, appendix C.4) */
 	QUIC_LAST_S = 2,         /* between the announcement of the end and the end, without requests */
 	/* To which windows grow that are used up in a round trip, if requests are passed on: 200 Mbit/s at 40 ms. */
 	QUIC_WINDOW_MAX = 1024 * 1024,

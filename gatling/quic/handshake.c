@@ -14,7 +14,7 @@ bool quic_handshake_begin(struct quic_connection *c) {
 	c->ssl = SSL_new(certificates_context(h->certificates));
 	if (c->ssl && ngtcp2_crypto_ossl_ctx_new(&c->tls, c->ssl) == 0 && tls_set_handshaking(c->ssl, h) &&
 		SSL_set_app_data(c->ssl, &c->ref) && SSL_set_min_proto_version(c->ssl, TLS1_3_VERSION) &&
-		ngtcp2_crypto_ossl_configure_server_session(c->ssl) == 0) {
+		SSL_set_num_tickets(c->ssl, QUIC_TICKETS) && ngtcp2_crypto_ossl_configure_server_session(c->ssl) == 0) {
 		SSL_set_accept_state(c->ssl);
 		ngtcp2_conn_set_tls_native_handle(c->conn, c->tls);
 		return true;
