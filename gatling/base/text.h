@@ -13,6 +13,18 @@ static inline char *text_copy(char *to, struct slice s) {
 	return to + s.length;
 }
 
+/* Copies slices one after the other, as text_copy(): TEXT_JOIN(at, name, SLICE(": "), value). */
+#define TEXT_JOIN(to, ...)                                                                                             \
+	text_copy_all((to), (const struct slice[]){__VA_ARGS__},                                                           \
+				  sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice))
+
+/* Does the work of TEXT_JOIN(), whose literals have to become instructions. */
+static inline __attribute__((always_inline)) char *text_copy_all(char *to, const struct slice *list, size_t count) {
+#pragma GCC unroll 8
+	for (size_t i = 0; i < count; i++) to = text_copy(to, list[i]);
+	return to;
+}
+
 /* Copies a NUL-terminated string, as text_copy(). */
 static inline char *text_copy_string(char *to, const char *text) { return to + fmt_str(to, text); }
 

@@ -4,8 +4,7 @@
 #include "gatling/base/text.h"
 
 char *field_line_put(char *at, struct slice name, struct slice value) {
-	at = text_copy(text_copy(at, name), SLICE(": "));
-	return text_copy(text_copy(at, value), SLICE("\r\n"));
+	return TEXT_JOIN(at, name, SLICE(": "), value, SLICE("\r\n"));
 }
 
 char *field_line_put_length(char *at, uint64_t content_length) {

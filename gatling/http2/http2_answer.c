@@ -40,8 +40,8 @@ static void answer_at_once(struct http2 *h, const struct stream_request *asked, 
 	const uint32_t id = (uint32_t)asked->id;
 	char *block = out->at + FRAME_HEADER;
 	char *at = block + http2_put_table_size(h, block);
-	at = text_copy(at + hpack_status(r->status, at), *h->streams.common_block);
-	at = text_copy(at, representation_block(r->representation));
+	at += hpack_status(r->status, at);
+	at = TEXT_JOIN(at, *h->streams.common_block, representation_block(r->representation));
 	unsigned flags = FRAME_FLAG_END_HEADERS | (content.length ? 0 : FRAME_FLAG_END_STREAM);
 	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, id);
 	out->at = at;

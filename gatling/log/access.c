@@ -51,11 +51,8 @@ static char *put_user(char *at, struct slice user) {
 
 static char *put_common_start(char *at, const struct access_style *l, const struct access *a) {
 	at += peer_format(at, a->peer);
-	at = text_copy(at, SLICE(" - "));
-	at = put_user(at, a->user);
-	at = text_copy(at, SLICE(" ["));
-	at = text_copy(at, l->date);
-	return text_copy(at, SLICE("]"));
+	at = put_user(text_copy(at, SLICE(" - ")), a->user);
+	return TEXT_JOIN(at, SLICE(" ["), l->date, SLICE("]"));
 }
 
 static char *put_common(char *at, const struct access *a) {
@@ -109,10 +106,7 @@ static char *put_string(char *at, struct slice text, size_t most) {
 /* Appends a member of an object after others, or nothing if the value is absent. */
 static char *put_member(char *at, struct slice name, struct slice value, size_t most) {
 	if (!value.at) return at;
-	at = text_copy(at, SLICE(",\""));
-	at = text_copy(at, name);
-	at = text_copy(at, SLICE("\":"));
-	return put_string(at, value, most);
+	return put_string(TEXT_JOIN(at, SLICE(",\""), name, SLICE("\":")), value, most);
 }
 
 /* Appends the request line: its three parts, which two spaces separate, if it was understood. */
@@ -131,9 +125,7 @@ static char *put_request(char *at, const struct access *a) {
 static char *put_json_start(char *at, const struct access_style *l, const struct access *a) {
 	char text[PEER_MAX];
 	struct slice address = {.at = text, .length = peer_format(text, a->peer)};
-	at = text_copy(at, SLICE("{\"time\":\""));
-	at = text_copy(at, l->date);
-	*at++ = '"';
+	at = TEXT_JOIN(at, SLICE("{\"time\":\""), l->date, SLICE("\""));
 	return put_member(at, SLICE("address"), address, PEER_MAX);
 }
 

@@ -126,8 +126,7 @@ static struct slice boundary(const struct response *r) {
 
 /* Writes the head of a part to out (PART_HEAD_ROOM bytes, and those of the media type). Returns its length. */
 static size_t part_head(const struct response *r, int part, char *out) {
-	char *at = text_copy(out, SLICE("\r\n--"));
-	at = text_copy(text_copy(at, boundary(r)), SLICE("\r\n"));
+	char *at = TEXT_JOIN(out, SLICE("\r\n--"), boundary(r), SLICE("\r\n"));
 	at = field_line_put(at, SLICE("Content-Type"), r->representation->type);
 	at = put_content_range(at, &r->range[part], r->representation->size);
 	return (size_t)(text_copy(at, SLICE("\r\n")) - out);
@@ -199,16 +198,14 @@ static char *put_representation_fields(char *at, const struct response *r, uint6
 		*length = multipart_length(r);
 		at = field_line_put_length(at, *length);
 		if (f->encoding.at) at = field_line_put(at, SLICE("Content-Encoding"), f->encoding);
-		at = text_copy(at, SLICE("Content-Type: multipart/byteranges; boundary="));
-		at = text_copy(text_copy(at, boundary(r)), SLICE("\r\n" NOSNIFF_LINE));
-		at = text_copy(at, slice_rest(f->fields, f->validators_at));
+		at = TEXT_JOIN(at, SLICE("Content-Type: multipart/byteranges; boundary="), boundary(r),
+					   SLICE("\r\n" NOSNIFF_LINE), slice_rest(f->fields, f->validators_at));
 	} else if (r->ranges) {
 		at = field_line_put_length(at, *length);
 		at = put_content_range(at, &r->range[0], f->size);
 		at = text_copy(at, slice_rest(f->fields, f->type_at));
 	} else if (r->status != 200) { /* without validators, which would be taken for those of the requested path */
-		at = text_copy(at, slice_first(f->fields, f->validators_at));
-		at = text_copy(at, slice_rest(f->fields, f->always_at));
+		at = TEXT_JOIN(at, slice_first(f->fields, f->validators_at), slice_rest(f->fields, f->always_at));
 	} else {
 		at = text_copy(at, f->fields);
 	}

@@ -139,7 +139,7 @@ static bool has_file(struct rules_report *report, struct slice path) {
 	char name[PATH_MAX];
 	struct stat st;
 	if (length + sizeof "/index.html" > sizeof name || !site_shows(&r->entry->site, local)) return false;
-	*text_copy(text_copy(name, prefix), local) = '\0';
+	*TEXT_JOIN(name, prefix, local) = '\0';
 	if (docroot_stat(r->docroot, length ? name : ".", &st) == 0 && S_ISREG(st.st_mode)) return true;
 	const bool directory = !local.length || local.at[local.length - 1] == '/';
 	*text_copy(name + length, directory ? SLICE("index.html") : SLICE("/index.html")) = '\0';
@@ -475,7 +475,7 @@ bool sites_may_send(struct sites *s, const struct site *site, struct slice path,
 	char whole[1 + SITE_PREFIX_MAX + PREFETCH_PATH_MAX];
 	if (path.length > PREFETCH_PATH_MAX) return refuse(EACCES);
 	*whole = '/';
-	const char *end = text_copy(text_copy(whole + 1, site->prefix), slice_rest(path, 1));
+	const char *end = TEXT_JOIN(whole + 1, site->prefix, slice_rest(path, 1));
 	return may_send_from(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);
 }
 

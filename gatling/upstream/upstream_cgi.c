@@ -34,7 +34,7 @@ static char *put_length(char *at, size_t n) {
 
 static char *put_fcgi(char *at, struct slice name, struct slice value) {
 	at = put_length(put_length(at, name.length), value.length);
-	return text_copy(text_copy(at, name), value);
+	return TEXT_JOIN(at, name, value);
 }
 
 static char *put_number(char *at, put_variable *put, struct slice name, uint64_t n) {
@@ -47,7 +47,7 @@ static bool is_named(const struct upstream_field *f, struct slice name) { return
 
 /* Writes a field as HTTP_NAME, in capital letters and with '_' for '-' (section 4.1.18). */
 static char *put_field(char *at, put_variable *put, struct slice name, struct slice value) {
-	char text[5 + HEAD_MAX], *end = text_copy(text_copy(text, SLICE("HTTP_")), name);
+	char text[5 + HEAD_MAX], *end = TEXT_JOIN(text, SLICE("HTTP_"), name);
 	for (char *c = text; c < end; c++) {
 		if (*c == '-') *c = '_';
 		else if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
@@ -74,7 +74,7 @@ static char *put_fields(char *at, put_variable *put, struct upstream_field *fiel
 		char *end = text_copy(joined, f->value);
 		for (struct upstream_field *other = f + 1; other < field + count; other++) {
 			if (!is_named(other, f->name)) continue;
-			end = text_copy(text_copy(end, separator), other->value);
+			end = TEXT_JOIN(end, separator, other->value);
 			other->name.length = 0;
 		}
 		struct slice value = {.at = joined, .length = (size_t)(end - joined)};
@@ -86,22 +86,22 @@ static char *put_fields(char *at, put_variable *put, struct upstream_field *fiel
 /* Writes the path and query that the client has sent. */
 static char *put_uri(char *at, put_variable *put, const struct request *q) {
 	char uri[2 * TARGET_MAX];
-	const char *end = text_copy(text_copy(uri, q->path), q->query);
+	const char *end = TEXT_JOIN(uri, q->path, q->query);
 	return put(at, SLICE("REQUEST_URI"), (struct slice){.at = uri, .length = (size_t)(end - uri)});
 }
 
 static char *put_paths(char *at, put_variable *put, const struct upstream_script *s) {
 	char text[SCRIPT_ROOT_MAX + TARGET_MAX + 1];
-	const char *end = text_copy(text_copy(text, s->name), s->info);
+	const char *end = TEXT_JOIN(text, s->name, s->info);
 	at = put(at, SLICE("SCRIPT_NAME"), s->name);
 	at = put(at, SLICE("DOCUMENT_URI"), (struct slice){.at = text, .length = (size_t)(end - text)});
 	at = put(at, SLICE("DOCUMENT_ROOT"), s->root);
 	if (s->is_file) {
-		end = text_copy(text_copy(text, s->root), s->name);
+		end = TEXT_JOIN(text, s->root, s->name);
 		at = put(at, SLICE("SCRIPT_FILENAME"), (struct slice){.at = text, .length = (size_t)(end - text)});
 	}
 	if (!s->info.length) return at;
-	end = text_copy(text_copy(text, s->root), s->info);
+	end = TEXT_JOIN(text, s->root, s->info);
 	at = put(at, SLICE("PATH_INFO"), s->info);
 	if (put == put_fcgi && !s->is_file) return at; /* PHP would run that as the script */
 	return put(at, SLICE("PATH_TRANSLATED"), (struct slice){.at = text, .length = (size_t)(end - text)});

@@ -46,8 +46,7 @@ size_t upstream_gzip_lines(const struct upstream_response *r, struct slice lines
 			at = field_line_put(at, f.name, f.value);
 			continue;
 		}
-		at = text_copy(text_copy(at, f.name), SLICE(": W/"));
-		at = text_copy(text_copy(at, f.value), SLICE("\r\n"));
+		at = TEXT_JOIN(at, f.name, SLICE(": W/"), f.value, SLICE("\r\n"));
 	}
 	if (compressed && r->status != 304) at = text_copy(at, SLICE("Content-Encoding: gzip\r\n"));
 	if (!varies) at = text_copy(at, SLICE("Vary: Accept-Encoding\r\n"));

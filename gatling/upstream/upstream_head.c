@@ -192,10 +192,9 @@ struct slice upstream_scheme(const struct upstream_request *u) {
 static char *put_list(char *at, const struct upstream_request *u, struct slice name, enum field_name field,
 					  enum forwarding by) {
 	const struct request *q = u->request;
-	at = text_copy(text_copy(at, name), SLICE(": "));
+	at = TEXT_JOIN(at, name, SLICE(": "));
 	for (unsigned i = 0; u->arrival->forwarding == by && i < q->fields; i++)
-		if (q->field[i].name == field && q->field[i].value.length)
-			at = text_copy(text_copy(at, q->field[i].value), SLICE(", "));
+		if (q->field[i].name == field && q->field[i].value.length) at = TEXT_JOIN(at, q->field[i].value, SLICE(", "));
 	return at;
 }
 
@@ -205,7 +204,7 @@ static char *put_node(char *at, const struct peer *peer) {
 	struct slice text = {.at = address, .length = peer_format(address, peer)};
 	if (peer_is_unix(peer)) return text_copy(at, SLICE("unknown"));
 	if (peer_is_ipv4(peer)) return text_copy(at, text);
-	return text_copy(text_copy(text_copy(at, SLICE("\"[")), text), SLICE("]\""));
+	return TEXT_JOIN(at, SLICE("\"["), text, SLICE("]\""));
 }
 
 /* Returns the last hop before this server in a list: the proxy, if it has sent the list, or the client. */
@@ -215,13 +214,12 @@ static const struct peer *last_hop(const struct upstream_request *u, enum field_
 
 /* Writes the fields about the client. */
 static char *put_forwarded(char *at, const struct upstream_request *u) {
-	char address[PEER_MAX];
 	const struct peer *last = last_hop(u, FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
 	const struct slice scheme = u->arrival->secure ? SLICE("https") : SLICE("http");
 	const struct slice host = said_by_proxy(u, SLICE("x-forwarded-host"));
 	if (!peer_is_unix(last)) {
 		at = put_list(at, u, SLICE("X-Forwarded-For"), FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
-		at = text_copy(at, (struct slice){.at = address, .length = peer_format(address, last)});
+		at += peer_format(at, last);
 		at = text_copy(at, SLICE("\r\n"));
 	}
 	at = field_line_put(at, SLICE("X-Forwarded-Proto"), upstream_scheme(u));
@@ -229,11 +227,9 @@ static char *put_forwarded(char *at, const struct upstream_request *u) {
 		at = field_line_put(at, SLICE("X-Forwarded-Host"), host.length ? host : u->request->host);
 	at = put_list(at, u, SLICE("Forwarded"), FIELD_FORWARDED, FORWARDING_FORWARDED);
 	at = put_node(text_copy(at, SLICE("for=")), last_hop(u, FIELD_FORWARDED, FORWARDING_FORWARDED));
-	at = text_copy(text_copy(at, SLICE(";proto=")), scheme);
-	if (u->request->host.length) {
-		at = text_copy(text_copy(at, SLICE(";host=\"")), u->request->host); /* host_valid(): no quotes */
-		at = text_copy(at, SLICE("\""));
-	}
+	at = TEXT_JOIN(at, SLICE(";proto="), scheme);
+	if (u->request->host.length) /* host_valid(): no quotes */
+		at = TEXT_JOIN(at, SLICE(";host=\""), u->request->host, SLICE("\""));
 	return text_copy(at, SLICE("\r\n"));
 }
 
@@ -258,8 +254,7 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	struct connection_options c;
 	struct slice rest = q->lines;
 	bool takes_trailers = false;
-	char *at = text_copy(text_copy(out, q->method_name), SLICE(" "));
-	at = text_copy(text_copy(at, u->target), SLICE(" HTTP/1.1\r\n"));
+	char *at = TEXT_JOIN(out, q->method_name, SLICE(" "), u->target, SLICE(" HTTP/1.1\r\n"));
 	at = field_line_put(at, SLICE("Host"), u->request->host.length ? u->request->host : u->authority);
 	find_connection(q, &c);
 	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;) {
@@ -388,7 +383,7 @@ static size_t put_lines(char *out, const struct line *line, unsigned count, cons
 static bool note_status(struct upstream_response *r, struct slice value) {
 	char line[64];
 	struct slice text = slice_first(value, value.length < 48 ? value.length : 48);
-	const char *end = text_copy(text_copy(line, SLICE("HTTP/1.1 ")), text);
+	const char *end = TEXT_JOIN(line, SLICE("HTTP/1.1 "), text);
 	r->status = 0;
 	if (!parse_status_line(r, (struct slice){.at = line, .length = (size_t)(end - line)}) || r->status < 200)
 		return false;

@@ -30,6 +30,14 @@ static void two_digits_are_written(void **state) {
 	}
 }
 
+static void slices_are_joined_in_their_order(void **state) {
+	(void)state;
+	char out[32];
+	const struct slice name = SLICE("name"), absent = {0};
+	const char *end = TEXT_JOIN(out, name, SLICE(": "), absent, SLICE(""), SLICE("value"));
+	check_slice((struct slice){.at = out, .length = (size_t)(end - out)}, "name: value");
+}
+
 static void check_line(struct lines *lines, unsigned number, const char *text) {
 	struct slice line;
 	assert_true(lines_next(lines, &line));
@@ -76,6 +84,7 @@ static void words_end_at_blanks_and_at_a_comment(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_of_every_length_are_written),
 									   cmocka_unit_test(two_digits_are_written),
+									   cmocka_unit_test(slices_are_joined_in_their_order),
 									   cmocka_unit_test(a_line_ends_with_lf_or_crlf_and_is_trimmed),
 									   cmocka_unit_test(empty_lines_and_comments_are_counted_and_skipped),
 									   cmocka_unit_test(words_end_at_blanks_and_at_a_comment)};

@@ -61,7 +61,7 @@ static bool hash_apr1(struct slice password, struct slice setting, char *out) {
 	for (unsigned i = 0; done && i < ROUNDS; i++) done = hash_once_more(c, i, password, salt, digest);
 	EVP_MD_CTX_free(c);
 	if (!done) return false;
-	char *at = text_copy(text_copy(text_copy(out, apr1), salt), SLICE("$"));
+	char *at = TEXT_JOIN(out, apr1, salt, SLICE("$"));
 	for (unsigned i = 0; i < 5; i++) {
 		const unsigned last = i == 4 ? 5 : i + 12;
 		at = put_digits(at, (unsigned)digest[i] << 16 | (unsigned)digest[i + 6] << 8 | digest[last], 4);

@@ -15,7 +15,7 @@ static enum header_caching caching_of(const struct decision *d) {
 
 struct slice decision_lines(const struct decision *d, struct slice own, const struct header_set *headers) {
 	char *const text = d->context->room->lines;
-	char *end = text_copy(text_copy(text, own), d->vary);
+	char *end = TEXT_JOIN(text, own, d->vary);
 	if (headers) end += header_set_lines(headers, caching_of(d), end);
 	end = text_copy(end, d->filled);
 	return (struct slice){.at = text, .length = (size_t)(end - text)};
@@ -63,7 +63,7 @@ void answer_error(struct decision *d, int status) {
 	r->lines = decision_lines(d, retry, d->lookup.headers);
 	if (!page.length || !d->admitted) return;
 	if (!sites_may_send(d->context->sites, d->site, page, d->context->now_ms)) return;
-	const char *end = text_copy(text_copy(path, d->site->prefix), slice_rest(page, 1));
+	const char *end = TEXT_JOIN(path, d->site->prefix, slice_rest(page, 1));
 	struct lookup lookup = d->lookup;
 	lookup.path = (struct slice){.at = path, .length = (size_t)(end - path)};
 	int error = decision_find(d, &lookup, &resource);

@@ -20,7 +20,7 @@ static bool admitted_as_directory(struct decision *d) {
 /* Returns whether the realms admit the request to a script that a rule leads to. If not, fills in the response. */
 static bool admitted_to_script(struct decision *d, struct slice name) {
 	char path[SITE_PREFIX_MAX + TARGET_MAX + 1];
-	char *end = text_copy(text_copy(path, d->site->prefix), slice_rest(name, 1));
+	char *end = TEXT_JOIN(path, d->site->prefix, slice_rest(name, 1));
 	*end = '\0';
 	return decision_admitted_to(d, (struct slice){.at = path, .length = (size_t)(end - path)});
 }

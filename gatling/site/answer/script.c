@@ -12,7 +12,7 @@ int script_look(const struct site_context *c, const struct site *site, struct sl
 	struct stat st;
 	slice_drop(&path, 1);
 	if (!path.length || path.length > TARGET_MAX || !site_shows(site, path)) return ENOENT;
-	*text_copy(text_copy(name, site->prefix), path) = '\0';
+	*TEXT_JOIN(name, site->prefix, path) = '\0';
 	if (names_stat(c->names, &c->docroot, name, &st) == 0) return S_ISREG(st.st_mode) ? 0 : ENOENT;
 	return docroot_error_is_temporary(errno) ? errno : ENOENT;
 }
@@ -31,7 +31,7 @@ bool script_is_named(struct slice path) {
 struct slice script_reach(const struct site_context *c, const struct site *site, struct slice path) {
 	char name[SITE_PREFIX_MAX + TARGET_MAX + 1];
 	if (path.length > 1 + TARGET_MAX) return (struct slice){0};
-	const char *end = text_copy(text_copy(name, site->prefix), slice_rest(path, 1));
+	const char *end = TEXT_JOIN(name, site->prefix, slice_rest(path, 1));
 	size_t reach = names_reach(c->names, (struct slice){.at = name, .length = (size_t)(end - name)});
 	reach = reach > site->prefix.length ? reach - site->prefix.length + 1 : 1;
 	while (reach < path.length && path.at[reach] != '/') reach++; /* the name of a file */
@@ -77,8 +77,7 @@ int script_find(const struct site_context *c, const struct site *site, const str
 	const bool fcgi = rule->upstream->protocol == UPSTREAM_FCGI;
 	if (strlen(c->directory) + 1 + site->prefix.length > SCRIPT_ROOT_MAX) return 404;
 	char *end = text_copy_string(room->script_root, c->directory);
-	if (site->prefix.length)
-		end = text_copy(text_copy(end, SLICE("/")), slice_first(site->prefix, site->prefix.length - 1));
+	if (site->prefix.length) end = TEXT_JOIN(end, SLICE("/"), slice_first(site->prefix, site->prefix.length - 1));
 	if (path.length > 1 + TARGET_MAX) return 404;
 	(void)text_copy(room->script_path, path); /* it is not valid after answer() */
 	path.at = room->script_path;

@@ -17,7 +17,7 @@ enum { SUFFIX_ROOM = 8 };
 
 /* Writes the path of the file in a coding to room (PATH_MAX + SUFFIX_ROOM bytes), and returns it. */
 static const char *coded_path(const struct cache_entry *e, enum coding coding, char *room) {
-	*text_copy(text_copy(room, e->path), coding_suffix[coding]) = '\0';
+	*TEXT_JOIN(room, e->path, coding_suffix[coding]) = '\0';
 	return room;
 }
 

@@ -272,7 +272,7 @@ static char *put_vary(char *at, const struct field_options *o) {
 	bool owned = vary && !vary->detach;
 	if (!o->varies) return owned ? field_line_put(at, SLICE("Vary"), vary->value) : at;
 	at = text_copy(at, SLICE("Vary: Accept-Encoding"));
-	if (owned) at = text_copy(text_copy(at, SLICE(", ")), vary->value);
+	if (owned) at = TEXT_JOIN(at, SLICE(", "), vary->value);
 	return text_copy(at, SLICE("\r\n"));
 }
 
