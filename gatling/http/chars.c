@@ -10,6 +10,7 @@ __attribute__((constructor)) static void classes_init(void) {
 		if (c == '\t' || (c >= ' ' && c != 127)) char_classes[c] |= CHAR_TEXT;
 		if (c > ' ' && c != 127 && c != '#') char_classes[c] |= CHAR_TARGET;
 		if (alphanumeric || c == '-' || c == '_' || c == '.') char_classes[c] |= CHAR_HOST;
+		if (alphanumeric || (c && strchr("-._~", c))) char_classes[c] |= CHAR_UNRESERVED;
 		if (c >= ' ' && c < 127 && c != '"' && c != '\\') char_classes[c] |= CHAR_QUOTABLE;
 	}
 }

@@ -11,8 +11,16 @@
 
 /* CHAR_TOKEN: tchar (RFC 9110, section 5.6.2). CHAR_TEXT: field-vchar, SP, HTAB and obs-text (5.5). CHAR_TARGET:
  * characters of a request target, which are the visible ones except '#', and bytes over 127, since some clients do not
- * encode them. CHAR_HOST: characters of a host name. CHAR_QUOTABLE: printable ASCII except '"' and '\\'. */
-enum char_class { CHAR_TOKEN = 1, CHAR_TEXT = 2, CHAR_TARGET = 4, CHAR_HOST = 8, CHAR_QUOTABLE = 16 };
+ * encode them. CHAR_HOST: characters of a host name. CHAR_QUOTABLE: printable ASCII except '"' and '\\'.
+ * CHAR_UNRESERVED: characters of a URL that need no encoding (RFC 3986, section 2.3). */
+enum char_class {
+	CHAR_TOKEN = 1,
+	CHAR_TEXT = 2,
+	CHAR_TARGET = 4,
+	CHAR_HOST = 8,
+	CHAR_QUOTABLE = 16,
+	CHAR_UNRESERVED = 32
+};
 
 extern unsigned char char_classes[256];
 

@@ -1,8 +1,9 @@
 /* path.c - see path.h. */
 #include "gatling/http/path.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/owfat.h"
 #include "gatling/base/utf8.h"
+#include "gatling/http/chars.h"
 
 bool path_allows(struct slice name) { return !utf8_has_overlong(name); }
 
@@ -54,33 +55,28 @@ int path_decode(struct slice encoded, char *out, size_t *length) {
 	return 0;
 }
 
-/* Returns whether a segment is "." or "..", see path_has_dots(). */
-static bool is_dots(struct slice segment) {
-	unsigned dots = 0;
-	for (segment.length = slice_until(segment, ';'); segment.length; dots++) {
-		const bool encoded = path_is_encoded(segment);
-		if ((encoded ? path_decode_byte(segment) : (unsigned char)segment.at[0]) != '.') return false;
-		slice_drop(&segment, encoded ? 3 : 1);
+bool path_has_dots(struct slice path) {
+	enum { OTHER = 3 };
+	unsigned dots = 0; /* that the segment consists of so far; OTHER or more: it has something else */
+	bool in_parameter = false;
+	for (size_t i = 0; i < path.length; i++) {
+		char c = path.at[i];
+		const bool encoded = c == '%' && path_is_encoded(slice_rest(path, i));
+		if (encoded) {
+			c = (char)path_decode_byte(slice_rest(path, i));
+			i += 2;
+		}
+		if (c == '/' || c == '\\') {
+			if (dots == 1 || dots == 2) return true;
+			dots = 0;
+			in_parameter = false;
+		} else if (c == ';' && !encoded) {
+			in_parameter = true;
+		} else if (!in_parameter) {
+			dots += c == '.' ? 1 : OTHER;
+		}
 	}
 	return dots == 1 || dots == 2;
-}
-
-/* Returns how many bytes at the start of a text are what somebody may take for a separator of segments, or 0. */
-static size_t separator_length(struct slice text) {
-	const bool encoded = path_is_encoded(text);
-	const char c = encoded ? (char)path_decode_byte(text) : text.at[0];
-	if (c != '/' && c != '\\') return 0;
-	return encoded ? 3 : 1;
-}
-
-bool path_has_dots(struct slice path) {
-	while (path.length) {
-		size_t end = 0, separator = 0;
-		while (end < path.length && !(separator = separator_length(slice_rest(path, end)))) end++;
-		if (is_dots(slice_first(path, end))) return true;
-		slice_drop(&path, end + separator);
-	}
-	return false;
 }
 
 bool path_is_encoded(struct slice text) {
@@ -92,16 +88,6 @@ unsigned char path_decode_byte(struct slice text) {
 	return (unsigned char)(scan_fromhex((unsigned char)text.at[1]) * 16 + scan_fromhex((unsigned char)text.at[2]));
 }
 
-static bool is_unreserved(char c) {
-	return text_is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
-}
-
-size_t path_unreserved(struct slice text) {
-	size_t n = 0;
-	while (n < text.length && is_unreserved(text.at[n])) n++;
-	return n;
-}
-
 /* Percent-encodes all characters except unreserved ones and those in `legal`. encoded: keeps percent-encoded bytes,
  * too. */
 static size_t encode(struct slice text, const char *legal, bool encoded, char *out) {
@@ -109,7 +95,8 @@ static size_t encode(struct slice text, const char *legal, bool encoded, char *o
 	size_t n = 0;
 	for (size_t i = 0; i < text.length; i++) {
 		unsigned char c = (unsigned char)text.at[i];
-		if (is_unreserved((char)c) || (c && strchr(legal, c)) || (encoded && path_is_encoded(slice_rest(text, i)))) {
+		if (char_is((char)c, CHAR_UNRESERVED) || (c && strchr(legal, c)) ||
+			(encoded && path_is_encoded(slice_rest(text, i)))) {
 			out[n++] = (char)c;
 		} else {
 			out[n++] = '%';

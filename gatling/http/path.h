@@ -28,9 +28,6 @@ bool path_is_encoded(struct slice text);
 /* Returns the percent-encoded byte at the start of text, see path_is_encoded(). */
 unsigned char path_decode_byte(struct slice text);
 
-/* Returns how many characters at the start of text are unreserved (RFC 3986, section 2.3): they need no encoding. */
-size_t path_unreserved(struct slice text);
-
 /* Percent-encodes everything but unreserved characters and '/' to out (3 * path.length bytes are enough). Returns the
  * number of bytes written. */
 size_t path_encode(struct slice path, char *out);

@@ -287,7 +287,8 @@ static void an_endless_target_is_refused_before_its_line_ends(void **state) {
 
 /* However many octets are tested together, and whatever follows. */
 static void a_span_ends_at_the_first_octet_of_another_class(void **state) {
-	static const enum char_class classes[] = {CHAR_TEXT, CHAR_TOKEN, CHAR_TARGET, CHAR_HOST, CHAR_QUOTABLE};
+	static const enum char_class classes[] = {CHAR_TEXT, CHAR_TOKEN,    CHAR_TARGET,
+											  CHAR_HOST, CHAR_QUOTABLE, CHAR_UNRESERVED};
 	enum { LENGTH_MAX = 40 };
 	char text[LENGTH_MAX];
 	(void)state;
@@ -306,7 +307,7 @@ static void a_span_ends_at_the_first_octet_of_another_class(void **state) {
 	}
 }
 
-/* See RFC 9110, sections 5.5 and 5.6.2, and RFC 9112, section 3.2. */
+/* See RFC 9110, sections 5.5 and 5.6.2, RFC 9112, section 3.2, and RFC 3986, section 2.3. */
 static void octets_are_of_the_classes_of_http(void **state) {
 	(void)state;
 	for (int c = 0; c < 256; c++) {
@@ -315,6 +316,7 @@ static void octets_are_of_the_classes_of_http(void **state) {
 		assert_int_equal(char_is((char)c, CHAR_TOKEN), letter || (c && strchr("!#$%&'*+-.^_`|~", c)));
 		assert_int_equal(char_is((char)c, CHAR_TARGET), c > ' ' && c != 127 && c != '#');
 		assert_int_equal(char_is((char)c, CHAR_HOST), letter || (c && strchr("-_.", c)));
+		assert_int_equal(char_is((char)c, CHAR_UNRESERVED), letter || (c && strchr("-._~", c)));
 		assert_int_equal(char_is((char)c, CHAR_QUOTABLE), c >= ' ' && c < 127 && c != '"' && c != '\\');
 	}
 }

@@ -71,7 +71,7 @@ static void add_octet(struct text *t, struct slice s, enum target_part kind) {
 /* Adds text so that it stays in its part of the URL. */
 static void add(struct text *t, struct slice s, enum target_part kind) {
 	for (size_t n; s.length && !t->overflow; slice_drop(&s, n)) {
-		n = path_unreserved(s);
+		n = chars_span(s, CHAR_UNRESERVED);
 		if (n) {
 			text_add(t, slice_first(s, n));
 		} else {
