@@ -21,7 +21,7 @@ struct conn_relay {
 	bool stalled : 1;         /* the socket was full after the last write */
 };
 
-static struct conn_relay *relay_of(const struct conn *c) { return exchange_more(c->exchange); }
+static struct conn_relay *relay_of(const struct conn *c) { return (void *)(c->exchange + 1); }
 
 bool conn_keep_exchange(struct conn *c, const struct exchange *x, const struct response *r) {
 	c->exchange = exchange_keep(x, r, sizeof(struct conn_relay));
@@ -110,6 +110,7 @@ bool conn_relay_splice(struct conn *c, struct conn_run *run) {
 static bool take_content(struct conn *c, struct conn_relay *p, struct conn_run *run) {
 	struct proxied *proxied = c->exchange->proxied;
 	struct slice content;
+	if (!run->input.length) return true;
 	if (run->input.length >= LEAST_ROOM) p->trickles = false;
 	while (run->input.length && !c->exchange->tunnel && body_pending(&p->body)) {
 		if (!room(c)) proxied_flush(proxied);
@@ -197,8 +198,9 @@ const struct carrier conn_carrier = {.protocol = COUNT_HTTP1,
 									 .content = add_piece,
 									 .end = add_end};
 
-/* Fills the batch. Returns RELAY_WAITS if there may be something to send. */
+/* Fills the batch, if something has come. Returns RELAY_WAITS if there may be something to send. */
 static enum exchange_relayed prepare(struct conn *c, struct conn_relay *p) {
+	if (proxied_state(c->exchange->proxied) <= PROXIED_WAITS) return RELAY_WAITS;
 	if (!conn_take_batch(c)) return RELAY_BROKEN;
 	enum exchange_relayed next = exchange_relay(c->exchange);
 	p->sending = next == RELAY_WAITS && iob_bytesleft(c->outgoing->iob);

@@ -71,13 +71,11 @@ enum exchange_next {
  * EXCHANGE_WAITS and EXCHANGE_PASSED_ON the carrier calls exchange_keep(), or begins again later. */
 enum exchange_next exchange_begin(struct exchange *exchange, struct response *response);
 
-/* Moves the exchange to memory of its own, with a copy of the request and `more` bytes, all zero, which the carrier
- * finds with exchange_more(). There it waits for response->job, or is passed on to response->upstream; with neither, it
- * waits for what the carrier knows of. The carrier has to set ready, and arrival.client if that was on the stack.
- * Returns NULL if memory runs out. */
+/* Moves the exchange to memory of its own, with a copy of the request; `more` bytes, all zero, follow the struct, for
+ * the carrier. There it waits for response->job, or is passed on to response->upstream; with neither, it waits for what
+ * the carrier knows of. The carrier has to set ready, and arrival.client if that was on the stack. Returns NULL if
+ * memory runs out. */
 struct exchange *exchange_keep(const struct exchange *exchange, const struct response *response, size_t more);
-
-static inline void *exchange_more(struct exchange *exchange) { return exchange + 1; }
 
 /* Returns whether it waits for a job now. */
 static inline bool exchange_waits_for_job(const struct exchange *exchange) { return exchange->waiter.link; }

@@ -58,6 +58,7 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 	const bool http = target->protocol == UPSTREAM_HTTP, fcgi = target->protocol == UPSTREAM_FCGI;
 	const struct request *q = r->request;
 	struct proxied *p;
+	io_loop *const loop = upstreams_loop(u);
 	const bool complete = q->framing == BODY_NONE, upgrades = http && upstream_upgrades(q);
 	const size_t records = fcgi ? sizeof *p->records : 0;
 	p = malloc(sizeof *p + records + r->site.length);
@@ -65,14 +66,13 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 	char *const site = (char *)(p + 1) + records;
 	*p = (struct proxied){
 		.upstreams = u,
-		.loop = upstreams_loop(u),
+		.loop = loop,
 		.target = upstream_target_retain(target),
 		.records = fcgi ? (struct fcgi_records *)(p + 1) : NULL,
 		.share = share,
 		.splice_to = -1,
-		.asker = {.network = peer_is_unix(r->arrival->client) ? 0 : peer_network(r->arrival->client),
-				  .site = {.at = site, .length = r->site.length}},
-		.answered_ms = (uint32_t)io_now(upstreams_loop(u)),
+		.asker = {.network = peer_network(r->arrival->client), .site = {.at = site, .length = r->site.length}},
+		.answered_ms = (uint32_t)io_now(loop),
 		.head_only = q->method == METHOD_HEAD,
 		.upgrades = upgrades,
 		.must_change = q->websocket,

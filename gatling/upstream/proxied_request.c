@@ -87,7 +87,8 @@ void proxied_flush(struct proxied *p) {
 	}
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
 	p->holds = false;
-	while (can_write(p) && outgoing_unsent(&p->out)) outgoing_sent(&p->out, write_some(p, outgoing_rest(&p->out)));
+	for (struct slice rest; can_write(p) && (rest = outgoing_rest(&p->out)).length;)
+		outgoing_sent(&p->out, write_some(p, rest));
 	if (!p->link || p->state == PROXIED_CONNECTS) return;
 	if (outgoing_unsent(&p->out)) {
 		if (io_wantwrite(p->loop, p->link->fd) == -1) proxied_fail(p, 503);

@@ -286,6 +286,7 @@ static void look_at(struct proxied *p, size_t n) {
 	}
 	p->in.length += (size_t)unpacked;
 	p->repeatable = false;
+	if (!outgoing_unsent(&p->out)) outgoing_forget(&p->out);
 	if (p->state == PROXIED_WAITS) parse_head(p);
 	if (p->records && p->records->ended && p->link) ended(p, false);
 	if (!p->in.length) proxied_free_input(p);
