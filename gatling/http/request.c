@@ -177,16 +177,23 @@ static int check_host(struct request *r) {
 	return 0;
 }
 
+int content_length_parse(struct slice value, uint64_t *length) {
+	*length = 0;
+	for (size_t i = 0; i < value.length; i++) {
+		const unsigned digit = (unsigned)value.at[i] - '0';
+		if (digit > 9) return -400;
+		*length = *length * 10 + digit;
+		if (*length > BODY_LENGTH_MAX) return -413; /* so that it cannot overflow */
+	}
+	return value.length ? 0 : -400;
+}
+
 static int parse_content_length(struct request *r) {
 	struct slice value = request_field(r, FIELD_CONTENT_LENGTH);
-	if (request_repeats(r, FIELD_CONTENT_LENGTH) || !value.length) return -400;
-	for (size_t i = 0; i < value.length; i++) {
-		if (!text_is_digit(value.at[i])) return -400;
-		r->content_length = r->content_length * 10 + (uint64_t)(value.at[i] - '0');
-		if (r->content_length > BODY_LENGTH_MAX) return -413; /* so that it cannot overflow */
-	}
-	r->framing = r->content_length ? BODY_LENGTH : BODY_NONE;
-	return 0;
+	if (request_repeats(r, FIELD_CONTENT_LENGTH)) return -400;
+	const int error = content_length_parse(value, &r->content_length);
+	if (!error) r->framing = r->content_length ? BODY_LENGTH : BODY_NONE;
+	return error;
 }
 
 /* Parses Transfer-Encoding (RFC 9112, sections 6.1 and 7). The only known coding is "chunked", which must be the last.

@@ -111,6 +111,10 @@ struct request *request_keep(const struct request *request, size_t *size);
 /* Does the same, but copies only what is logged: the request line, the host, Referer and User-Agent. */
 struct request *request_keep_logged(const struct request *request, size_t *size);
 
+/* Parses the value of Content-Length (RFC 9110, section 8.6), also of a response. Returns 0, -400, or -413 if it is
+ * over BODY_LENGTH_MAX. */
+int content_length_parse(struct slice value, uint64_t *length);
+
 /* Returns whether bytes that continue an unfinished line can be part of a head. This is a cheap test between two calls
  * of request_parse(), which refuses other protocols at once. */
 bool request_plausible(const char *buffer, size_t length);

@@ -332,14 +332,9 @@ static bool parse_status_line(struct upstream_response *r, struct slice line) {
 }
 
 static bool parse_length(struct upstream_response *r, struct slice value) {
-	if (!value.length || r->framing != BODY_NONE) return false;
+	if (r->framing != BODY_NONE) return false;
 	r->framing = BODY_LENGTH;
-	for (size_t i = 0; i < value.length; i++) {
-		if (!text_is_digit(value.at[i])) return false;
-		r->content_length = r->content_length * 10 + (uint64_t)(value.at[i] - '0');
-		if (r->content_length > BODY_LENGTH_MAX) return false;
-	}
-	return true;
+	return content_length_parse(value, &r->content_length) == 0;
 }
 
 /* Notes a field that affects the framing or the connection. Returns false if it is malformed or ambiguous. */
