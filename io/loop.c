@@ -93,7 +93,7 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 }
 
 void *io_cookie(const io_loop *loop, int fd) {
-	return io_adopted(loop, fd) && fd != loop->wake_read ? loop->entry[fd].cookie : NULL;
+	return fd >= 0 && fd < loop->bound && fd != loop->wake_read ? loop->entry[fd].cookie : NULL;
 }
 
 int io_fd_bound(const io_loop *loop) { return loop->bound; }
