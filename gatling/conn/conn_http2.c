@@ -42,7 +42,7 @@ static size_t write_frames(struct conn *c, size_t length) {
  * takes them. Returns IOB_AGAIN if there is more to send. */
 static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most) {
 	struct conn_context *w = c->context;
-	const bool blocked = conn_blocked(c);
+	const bool blocked = c->tls && tls_blocked(c->tls);
 	uint64_t sent = 0;
 	if (length && (c->outgoing || blocked)) { /* they wait, too */
 		if (!queue_frames(c, length)) return IOB_FAILED;
@@ -89,9 +89,9 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 
 /* Returns whether nothing more can ever be sent, after everything that could be sent has been: the windows are closed,
  * and the client, which has ended its side, cannot open them. */
-static bool is_stuck(const struct conn *c) {
-	if (http2_waits(c->http2).what == WAIT_JOB || streams_await_upstream(http2_streams(c->http2))) return false;
-	return c->input_ended && !io_reading(c->context->loop, c->fd);
+static bool is_stuck(const struct conn *c, const struct streams *streams) {
+	if (!c->input_ended || io_reading(c->context->loop, c->fd)) return false;
+	return http2_waits(c->http2).what != WAIT_JOB && !streams_await_upstream(streams);
 }
 
 enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
@@ -103,7 +103,7 @@ enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	enum iob_result result = send_frames(c, length, run->resumed ? w->share : CONN_SHARE_MOST);
 	if (result == IOB_FAILED) return CONN_CLOSED;
 	if (result == IOB_DONE && !run->resumed) w->at_once_ms = w->site.now_ms;
-	if (result == IOB_DONE && (c->ending || is_stuck(c))) return conn_end(c, true);
+	if (result == IOB_DONE && (c->ending || is_stuck(c, streams))) return conn_end(c, true);
 	bool progress = streams_take_progress(streams) || (run->resumed && w->sent > sent);
 	run->progress |= progress && !http2_end_announced(c->http2);
 	c->frames_wait = result == IOB_AGAIN || io_reading(w->loop, c->fd);

@@ -9,8 +9,6 @@ ssize_t conn_receive(struct conn *c, char *buffer, size_t length) {
 	return c->tls ? tls_read(c->tls, buffer, length) : io_tryread(c->context->loop, c->fd, buffer, length);
 }
 
-bool conn_blocked(const struct conn *c) { return c->tls && tls_blocked(c->tls); }
-
 void conn_limit_unsent(struct conn *c) {
 	const struct conn_context *w = c->context;
 	if (c->unsent_halved == w->unsent_halved || c->unsent_halved == w->unsent_halved + 1) return;
@@ -27,7 +25,6 @@ enum iob_result conn_transmit(struct conn *c, iob *batch, uint64_t most, enum io
 size_t conn_kept(const struct conn *c) { return c->input ? c->input->length : 0; }
 
 bool conn_keep_input(struct conn *c, struct slice input) {
-	if (!input.length) return true;
 	if (!(c->input = malloc(sizeof *c->input + input.length))) return false;
 	c->input->length = input.length;
 	memcpy(c->input->bytes, input.at, input.length);
