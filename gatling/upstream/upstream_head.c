@@ -200,11 +200,12 @@ static char *put_list(char *at, const struct upstream_request *u, struct slice n
 
 /* Writes an address in the form of RFC 7239, section 6. */
 static char *put_node(char *at, const struct peer *peer) {
-	char address[PEER_MAX];
-	struct slice text = {.at = address, .length = peer_format(address, peer)};
+	const bool quoted = !peer_is_ipv4(peer);
 	if (peer_is_unix(peer)) return text_copy(at, SLICE("unknown"));
-	if (peer_is_ipv4(peer)) return text_copy(at, text);
-	return TEXT_JOIN(at, SLICE("\"["), text, SLICE("]\""));
+	if (quoted) *at++ = '"';
+	at += peer_format_host(at, peer);
+	if (quoted) *at++ = '"';
+	return at;
 }
 
 /* Returns the last hop before this server in a list: the proxy, if it has sent the list, or the client. */
@@ -331,21 +332,19 @@ static bool parse_status_line(struct upstream_response *r, struct slice line) {
 	return true;
 }
 
-static bool parse_length(struct upstream_response *r, struct slice value) {
-	if (r->framing != BODY_NONE) return false;
-	r->framing = BODY_LENGTH;
-	return content_length_parse(value, &r->content_length) == 0;
-}
-
 /* Notes a field that affects the framing or the connection. Returns false if it is malformed or ambiguous. */
 static bool note_field(struct upstream_response *r, const struct line *line, struct connection_options *c) {
-	if (slice_equal_nocase(line->name, SLICE("content-length"))) return parse_length(r, line->value);
-	if (slice_equal_nocase(line->name, SLICE("transfer-encoding"))) {
-		bool allowed = r->framing == BODY_NONE && r->keep_alive; /* not with HTTP/1.0 */
+	const bool first = r->framing == BODY_NONE;
+	switch (request_field_name(line->name)) {
+	case FIELD_CONTENT_LENGTH:
+		r->framing = BODY_LENGTH;
+		return first && !content_length_parse(line->value, &r->content_length);
+	case FIELD_TRANSFER_ENCODING:
 		r->framing = BODY_CHUNKED;
-		return allowed && slice_equal_nocase(line->value, SLICE("chunked"));
+		return first && r->keep_alive && slice_equal_nocase(line->value, SLICE("chunked")); /* not with HTTP/1.0 */
+	case FIELD_CONNECTION: return add_options(c, line->value);
+	default: return true;
 	}
-	return !slice_equal_nocase(line->name, SLICE("connection")) || add_options(c, line->value);
 }
 
 /* Determines the framing, and whether the connection can be used again (RFC 9112, section 6.3). */
