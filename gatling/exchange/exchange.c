@@ -89,8 +89,7 @@ static bool pass_on(struct exchange *x, const struct response *r) {
 											 .script = &r->script,
 											 .site = r->site};
 	if (!keep_user(x, r->user)) return false;
-	x->proxied = proxied_new(x->context->upstreams, r->upstream, &request, x->share);
-	if (x->proxied) proxied_on_ready(x->proxied, upstream_ready, x);
+	x->proxied = proxied_new(x->context->upstreams, r->upstream, &request, x->share, upstream_ready, x);
 	return x->proxied;
 }
 

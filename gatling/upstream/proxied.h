@@ -42,13 +42,11 @@ struct proxied_share {
 /* Begins to pass a request on; copies what it needs of it. share: NULL if the client has no other proxied requests.
  * Returns NULL if memory runs out. */
 struct proxied *proxied_new(struct upstreams *upstreams, const struct upstream_target *target,
-							const struct upstream_request *request, struct proxied_share *share);
+							const struct upstream_request *request, struct proxied_share *share,
+							void (*ready)(void *owner), void *owner);
 
 /* Makes a proxied request that has waited for its share read again, if there is some left. */
 void proxied_feed(struct proxied *proxied);
-
-/* Sets the function to call. Must be called before the loop goes on. */
-void proxied_on_ready(struct proxied *proxied, void (*ready)(void *owner), void *owner);
 
 /* Frees a proxied request; NULL is allowed. Its connection is used again if the response was complete. */
 void proxied_free(struct proxied *proxied);

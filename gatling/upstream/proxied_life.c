@@ -52,7 +52,7 @@ static size_t write_head(char *out, const struct upstream_target *target, const 
 }
 
 struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *target, const struct upstream_request *r,
-							struct proxied_share *share) {
+							struct proxied_share *share, void (*ready)(void *), void *owner) {
 	enum { HEAD_ROOM = (int)UPSTREAM_CGI_MAX > (int)UPSTREAM_REQUEST_MAX ? UPSTREAM_CGI_MAX : UPSTREAM_REQUEST_MAX };
 	char *const head = WORKSPACE(HEAD_ROOM);
 	const bool http = target->protocol == UPSTREAM_HTTP, fcgi = target->protocol == UPSTREAM_FCGI;
@@ -69,6 +69,8 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 		.loop = loop,
 		.target = upstream_target_retain(target),
 		.records = fcgi ? (struct fcgi_records *)(p + 1) : NULL,
+		.ready = ready,
+		.owner = owner,
 		.share = share,
 		.splice_to = -1,
 		.asker = {.network = peer_network(r->arrival->client), .site = {.at = site, .length = r->site.length}},
@@ -95,11 +97,6 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 	}
 	if (!p->content_first) proxied_use(p, false, 0);
 	return p;
-}
-
-void proxied_on_ready(struct proxied *p, void (*ready)(void *), void *owner) {
-	p->ready = ready;
-	p->owner = owner;
 }
 
 /* Returns whether the upstream has done all that it can for now. */
