@@ -223,7 +223,6 @@ static enum exchange_relayed move(struct conn *c, struct conn_relay *p, struct c
 		*malformed = !take_content(c, p, run);
 		if (*malformed) return RELAY_BROKEN;
 		enum exchange_relayed next = p->sending ? RELAY_WAITS : prepare(c, p);
-		proxied_splice_to(proxied, p->sending || p->stalled || c->tls ? -1 : c->fd);
 		if (!p->sending) return next;
 		uint64_t sent = 0;
 		enum iob_result result =
@@ -241,6 +240,7 @@ enum exchange_relayed conn_relay(struct conn *c, struct conn_run *run, bool *mal
 	const struct linger none = {.l_onoff = 1};
 	struct conn_relay *p = relay_of(c);
 	enum exchange_relayed result = move(c, p, run, malformed);
+	if (result == RELAY_WAITS) proxied_splice_to(c->exchange->proxied, p->sending || p->stalled || c->tls ? -1 : c->fd);
 	const bool waits = result == RELAY_WAITS && conn_relay_waits(c) <= WAIT_CLIENT_TAKES;
 	*malformed &= !c->exchange->status;
 	run->progress |= waits != p->waited; /* it has another deadline now */
