@@ -4,24 +4,6 @@
 #include "gatling/site/response.h"
 #include "gatling/streams/streams.h"
 
-static bool may_wait(const struct streams *t) { return t->waiting_size < STREAMS_WAITING; }
-
-void streams_begin_exchange(struct streams *t, struct exchange *x, const struct request *q, const struct peer *client) {
-	exchange_clear(x);
-	x->context = t->exchanges;
-	x->carrier = t->protocol->carrier;
-	x->request = q;
-	x->arrival = (struct arrival){.client = client,
-								  .forwarding = t->forwarding,
-								  .proxy = &t->peer,
-								  .port = t->port,
-								  .secure = t->secure,
-								  .copied = true,
-								  .may_wait = may_wait(t)};
-	x->started_ns = t->exchanges->site->now_ns;
-	x->share = &t->share;
-}
-
 /* --- responses --- */
 
 bool streams_has_ready_block(const struct response *r) {
@@ -116,7 +98,7 @@ bool stream_answer_again(struct stream *s) {
 	struct exchange *x = s->exchange;
 	struct response r;
 	t->room_changed |= x->proxied != NULL;
-	x->arrival.may_wait = may_wait(t);
+	x->arrival.may_wait = t->waiting_size < STREAMS_WAITING;
 	const enum exchange_next next = exchange_again(x, &r);
 	if (next == EXCHANGE_PASSED_ON) stream_relay_begin(s);
 	if (next == EXCHANGE_ANSWERED && streams_must_wait(t, &r)) {

@@ -15,6 +15,28 @@ static void set_framing(struct request *q, bool receiving) {
 	q->expect_continue &= q->framing != BODY_NONE;
 }
 
+/* Returns the client of a request: the one that a trusted proxy names, or the other end of the connection. */
+static struct peer client_of(const struct streams *t, const struct request *q) {
+	struct peer client;
+	return t->forwarding && forwarded_client(t->exchanges->trust, t->forwarding, q, &client) ? client : t->peer;
+}
+
+void streams_begin_exchange(struct streams *t, struct exchange *x, const struct request *q, const struct peer *client) {
+	exchange_clear(x);
+	x->context = t->exchanges;
+	x->carrier = t->protocol->carrier;
+	x->request = q;
+	x->arrival = (struct arrival){.client = client,
+								  .forwarding = t->forwarding,
+								  .proxy = &t->peer,
+								  .port = t->port,
+								  .secure = t->secure,
+								  .copied = true,
+								  .may_wait = t->waiting_size < STREAMS_WAITING};
+	x->started_ns = t->exchanges->site->now_ns;
+	x->share = &t->share;
+}
+
 /* Logs a request that is refused by a reset of its stream. */
 static enum streams_taken refuse(struct stream_request *asked, int status, enum streams_taken taken) {
 	exchange_note(&asked->exchange, NULL, status, (struct slice){0}, 0);
@@ -23,7 +45,7 @@ static enum streams_taken refuse(struct stream_request *asked, int status, enum 
 
 enum streams_taken streams_take_request(struct streams *t, struct stream_request *asked, struct request *q, int status,
 										bool full) {
-	asked->client = streams_client(t, q);
+	asked->client = client_of(t, q);
 	streams_begin_exchange(t, &asked->exchange, q, &asked->client);
 	if (status == REQUEST_MALFORMED) return refuse(asked, 400, STREAMS_MALFORMED);
 	if (t->open >= STREAMS_MAX) return refuse(asked, 503, STREAMS_REFUSED);

@@ -127,10 +127,3 @@ void stream_close(struct stream *s) {
 	uncount_one(GAUGE_STREAMS);
 	free(s);
 }
-
-struct peer streams_client(const struct streams *t, const struct request *request) {
-	struct peer client;
-	if (t->forwarding && request && forwarded_client(t->exchanges->trust, t->forwarding, request, &client))
-		return client;
-	return t->peer;
-}

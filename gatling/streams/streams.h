@@ -61,7 +61,7 @@ struct stream {
 struct stream_request {
 	uint64_t id;
 	struct exchange exchange; /* its `counted` is cleared when a stream takes that over */
-	struct peer client;       /* see streams_client() */
+	struct peer client;       /* the one that a trusted proxy names, or the peer */
 	struct priority priority;
 	bool receiving, discards; /* as in struct stream */
 	void *own;
@@ -111,7 +111,7 @@ struct streams {
 	const struct slice *common_block;
 	const struct streams_connection *functions;
 	void *connection;
-	struct peer peer; /* the other end of the connection now; see also streams_client() */
+	struct peer peer; /* the other end of the connection now */
 	enum forwarding forwarding;
 	uint16_t port;
 	bool secure;
@@ -174,14 +174,7 @@ void stream_account(struct stream *stream);
 /* Gives the batch back, if there is one. */
 void stream_drop_batch(struct stream *stream);
 
-/* Returns the client of a request. request: NULL if it was malformed. */
-struct peer streams_client(const struct streams *streams, const struct request *request);
-
 /* --- answer.c --- */
-
-/* Begins the exchange of a request. client: see streams_client(). request: NULL if it was malformed. */
-void streams_begin_exchange(struct streams *streams, struct exchange *exchange, const struct request *request,
-							const struct peer *client);
 
 /* Returns whether a response has only the fields of its representation, whose block may be ready. */
 bool streams_has_ready_block(const struct response *response);
@@ -213,6 +206,10 @@ bool stream_answer_again(struct stream *stream);
 bool streams_give_up_waiting(struct streams *streams, int64_t since_ns);
 
 /* --- request.c --- */
+
+/* Begins the exchange of a request. client: who has sent it. request: NULL if it was malformed. */
+void streams_begin_exchange(struct streams *streams, struct exchange *exchange, const struct request *request,
+							const struct peer *client);
 
 enum streams_taken {
 	STREAMS_TAKEN,
