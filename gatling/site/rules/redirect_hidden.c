@@ -7,7 +7,7 @@ enum { HIDING_WORK_MAX = 1 << 20 /* pairs of rules of a file of which one may hi
 
 /* Returns whether a redirect could lead to a path of the pattern, so that it would be skipped there. */
 static bool may_lead_to(const struct redirect_rule *redirect, const struct pattern *pattern) {
-	const struct slice from = pattern_path_start(pattern), to = redirect_fixed_start(redirect);
+	const struct slice from = pattern_path_start(pattern), to = redirect->fixed;
 	return from.length < to.length ? slice_starts(to, from) : slice_starts(from, to);
 }
 

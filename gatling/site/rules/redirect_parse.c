@@ -91,16 +91,16 @@ static bool refuse(struct redirect_rule *rule) {
 	rule->status = 503;
 	rule->parameters = 0;
 	rule->target = (struct redirect_target){.path = SLICE("/")};
+	rule->fixed = rule->target.path;
 	return true;
 }
 
-/* Notes which parameters the path of the target gets. */
+/* Notes what precedes the first name in the path of the target, and which parameters the path gets. */
 static void note_names_of_path(struct redirect_rule *rule) {
-	for (struct slice rest = rule->target.path; rest.length;) {
-		int name;
-		(void)redirect_next_name(rule, &rest, &name);
+	struct slice rest = rule->target.path;
+	int name;
+	for (rule->fixed = redirect_next_name(rule, &rest, &name); name >= 0; (void)redirect_next_name(rule, &rest, &name))
 		if (name >= PATTERN_TOKENS_MAX) rule->parameter[name - PATTERN_TOKENS_MAX].in_path = true;
-	}
 }
 
 static bool check_to(struct redirect_rule *rule, const struct upstreams_allowed *allowed, struct rules_error *error) {

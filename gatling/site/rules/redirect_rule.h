@@ -18,6 +18,7 @@ struct redirect_rule {
 	struct pattern pattern;
 	struct slice to;
 	struct redirect_target target;
+	struct slice fixed; /* the start of the target's path that no client chooses */
 	unsigned line, status, parameters;
 	struct parameter *parameter;
 	enum scheme scheme;              /* of the requests it is for; 0: any */
@@ -67,9 +68,6 @@ int redirect_find_name(const struct redirect_rule *rule, struct slice name);
 /* Takes the text before the next name, and the name, off the front of a target. Returns the text. *name: its index, or
  * -1 at the end. */
 struct slice redirect_next_name(const struct redirect_rule *rule, struct slice *text, int *name);
-
-/* Returns the start of the target's path that no client chooses. */
-struct slice redirect_fixed_start(const struct redirect_rule *rule);
 
 /* --- redirect_hidden.c --- */
 

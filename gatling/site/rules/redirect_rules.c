@@ -118,17 +118,11 @@ static bool follow(struct slice target, const struct redirect_request *request, 
 	return true;
 }
 
-struct slice redirect_fixed_start(const struct redirect_rule *rule) {
-	struct slice path = rule->target.path;
-	int name;
-	return redirect_next_name(rule, &path, &name);
-}
-
 /* Returns whether a redirect has led to this path already, and would lead on for ever: "/b/c/x" with a rule "/b" and a
  * splat that leads to "/b/c/:splat". path: with a '/' at its end. */
 static bool has_led_to(const struct redirect_rule *rule, struct slice path) {
 	if (!redirect_rule_redirects(rule) || rule->target.authority.at || !pattern_is_open(&rule->pattern)) return false;
-	const struct slice from = pattern_path_start(&rule->pattern), to = redirect_fixed_start(rule);
+	const struct slice from = pattern_path_start(&rule->pattern), to = rule->fixed;
 	return to.length > from.length && slice_starts(to, from) && slice_starts(path, to);
 }
 
@@ -273,7 +267,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->upstream = r->may_pass ? rule->upstream : NULL;
 		result->refused = rule->refused || (rule->upstream && !r->may_pass);
 		result->own_path = rule->own_path;
-		result->fixed = redirect_fixed_start(rule);
+		result->fixed = rule->fixed;
 		result->extension = rule->extension;
 		return true;
 	}
