@@ -304,6 +304,20 @@ static int start(const struct options *o, struct process *p, const char *directo
 	return 0;
 }
 
+static void end(struct process *p) {
+	status_free(p->status);
+	workers_free(p->workers);
+	log_stop(p->log);
+	(void)notice_tidy();
+	error_log_stop(&p->error_log);
+	certificate_files_free(p->files);
+	acme_free(p->acme);
+	broker_free(p->broker);
+	broker_free(p->connector);
+	take_over_close(&p->take_over, &p->sockets);
+	datagram_sockets_close(&p->datagrams);
+}
+
 int main(int argc, char **argv) {
 	struct options options;
 	char directory[PATH_MAX];
@@ -375,16 +389,6 @@ int main(int argc, char **argv) {
 										  .status = p.status};
 	if (serves) supervise(&supervisor, &signals);
 	bool failed = !serves || workers_failed(p.workers);
-	status_free(p.status);
-	workers_free(p.workers);
-	log_stop(p.log);
-	(void)notice_tidy();
-	error_log_stop(&p.error_log);
-	certificate_files_free(p.files);
-	acme_free(p.acme);
-	broker_free(p.broker);
-	broker_free(p.connector);
-	take_over_close(&p.take_over, &p.sockets);
-	datagram_sockets_close(&p.datagrams);
+	end(&p);
 	return failed;
 }
