@@ -13,7 +13,6 @@
 #include "gatling/quic/endpoint.h"
 
 enum {
-	LONG_HEADER = 0x80,
 	LONG_TYPE = 0x30, /* bits of the type; of an Initial packet: */
 	INITIAL_V1 = 0,   /* RFC 9000, section 17.2 */
 	INITIAL_V2 = 0x10 /* RFC 9369, section 3.2 */
@@ -104,7 +103,7 @@ void quic_free(struct quic *e) {
 int quic_route(int fd, unsigned count) {
 #ifdef SO_ATTACH_REUSEPORT_CBPF
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, LONG_HEADER, 0, 2),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, QUIC_LONG_HEADER, 0, 2),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 6), BPF_STMT(BPF_JMP | BPF_JA, 1),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 1), BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, count),
 		BPF_STMT(BPF_RET | BPF_A, 0),
@@ -183,7 +182,7 @@ void quic_take_datagram(struct quic *e, const struct quic_datagram *d) {
 		quic_negotiate_version(e, d, &id);
 	if (result != 0) return;
 	const int initial_type = id.version == NGTCP2_PROTO_VER_V2 ? INITIAL_V2 : INITIAL_V1;
-	const bool is_long = d->bytes[0] & LONG_HEADER, initial = is_long && (d->bytes[0] & LONG_TYPE) == initial_type;
+	const bool is_long = d->bytes[0] & QUIC_LONG_HEADER, initial = is_long && (d->bytes[0] & LONG_TYPE) == initial_type;
 	struct quic_connection *c = quic_table_find(&e->table, id.dcid, id.dcidlen);
 	if (!c && quic_pass_on(e, d, &id, initial)) return;
 	if (c || initial) quic_take_in_turn(e, c, d);

@@ -15,6 +15,7 @@
 
 enum {
 	QUIC_ID_LENGTH = 12,     /* bytes of the server's connection IDs */
+	QUIC_LONG_HEADER = 0x80, /* a bit of the first byte (RFC 9000, section 17.2) */
 	QUIC_INITIAL_MIN = 1200, /* bytes of a datagram with an Initial packet (RFC 9000, section 14.1) */
 	QUIC_HOPS = 4,           /* channels that a datagram goes through at most */
 	QUIC_IDS = 4,            /* connection IDs that a connection may have in use, of either side */
@@ -114,6 +115,7 @@ struct quic {
 	struct quic_queue aside;                            /* datagrams whose clients wait for others */
 	struct quic_queue beginning;                        /* those that begin connections, */
 	int64_t overload_until_ms;                          /* and until when they may only wait for QUIC_WAIT_MS */
+	int64_t last_turn_ms;                               /* when clients last began */
 	bool reads_on;                                      /* one of the last batch has to wait, or is lost */
 	struct quic_connection *oldest, *newest;            /* those with a handshake under way, in their order */
 	unsigned connections, half_open;
@@ -239,7 +241,7 @@ void quic_negotiate_version(struct quic *e, const struct quic_datagram *datagram
 /* Tells the client of a connection that is lost here (RFC 9000, section 10.3). */
 void quic_reset(struct quic *e, const struct quic_datagram *datagram, const ngtcp2_version_cid *id);
 
-/* Returns the connection that an Initial packet begins, or NULL. */
+/* Returns the connection that an Initial packet begins, or NULL if the client is refused or asked for a token. */
 struct quic_connection *quic_begin(struct quic *e, const struct quic_datagram *datagram);
 
 /* --- queue.c --- */
@@ -253,8 +255,11 @@ void quic_queue_clear(struct quic_queue *queue);
 
 /* --- admit.c --- */
 
-/* Has a datagram wait that begins a connection. */
+/* Has a datagram wait that begins a connection. Others are dropped. */
 void quic_begin_later(struct quic *e, const struct quic_datagram *datagram);
+
+/* Returns whether clients that begin may hardly wait. */
+bool quic_is_overloaded(const struct quic *e);
 
 /* Begins connections with those that wait, as far as there is time: at least one. Drops those that have waited too
  * long.

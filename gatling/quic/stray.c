@@ -61,28 +61,40 @@ static bool is_validated(const struct quic *e, const struct quic_datagram *d, co
 											 QUIC_RETRY_S * NGTCP2_SECONDS, quic_now(e)) == 0;
 }
 
-/* Tells the client that its token of a Retry is not or no longer valid: it takes no second Retry (section 8.1.2). */
-static void refuse_token(struct quic *e, const struct quic_datagram *d, const ngtcp2_pkt_hd *head) {
+/* Tells the client that it gets no connection. */
+static void refuse(struct quic *e, const struct quic_datagram *d, const ngtcp2_pkt_hd *head, uint64_t error) {
 	uint8_t packet[PACKET_MAX];
 	if (!may_answer_stray(e)) return;
 	const ngtcp2_ssize n = ngtcp2_crypto_write_connection_close(packet, sizeof packet, head->version, &head->scid,
-																&head->dcid, NGTCP2_INVALID_TOKEN, NULL, 0);
+																&head->dcid, error, NULL, 0);
 	if (n > 0) quic_send(d->socket, &d->path, packet, (size_t)n);
 }
 
+/* Returns whether a client would be refused another connection. */
+static bool is_refused(const struct quic *e, const struct peer *peer) {
+	struct conn_context *w = e->context;
+	if (w->refusal(w, peer)) return true;
+	limits_return_connection(w->exchanges.limits, conn_owner(w, peer));
+	return false;
+}
+
+/* Returns whether clients have to show that they receive at their address before anything is done for them. */
+static bool asks_for_token(const struct quic *e) {
+	const struct conn_context *w = e->context;
+	return e->half_open >= QUIC_HALF_OPEN || w->connections >= w->connections_short || quic_is_overloaded(e);
+}
+
 struct quic_connection *quic_begin(struct quic *e, const struct quic_datagram *d) {
+	const struct peer peer = peer_of(d->path.remote.addr);
 	ngtcp2_pkt_hd head;
 	ngtcp2_cid original;
-	if (d->length < QUIC_INITIAL_MIN || ngtcp2_accept(&head, d->bytes, d->length) != 0) return NULL;
-	if (e->draining) return NULL;
+	if (e->draining || ngtcp2_accept(&head, d->bytes, d->length) != 0) return NULL;
 	const bool validated = is_validated(e, d, &head, &original);
-	if (!validated && head.tokenlen && head.token[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY2) {
-		refuse_token(e, d, &head);
-		return NULL;
-	}
-	if (!validated && (e->half_open >= QUIC_HALF_OPEN || e->context->connections >= e->context->connections_short)) {
-		retry(e, d, &head);
-		return NULL;
-	}
-	return quic_accept(e, d->socket, &head, &d->path, validated ? &original : NULL);
+	const bool was_retried = head.tokenlen && head.token[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY2;
+	if (was_retried && !validated)
+		refuse(e, d, &head, NGTCP2_INVALID_TOKEN); /* it takes no second one (section 8.1.2) */
+	else if (!validated && (asks_for_token(e) || is_refused(e, &peer))) retry(e, d, &head);
+	else if (validated && is_refused(e, &peer)) refuse(e, d, &head, NGTCP2_CONNECTION_REFUSED);
+	else return quic_accept(e, d->socket, &head, &d->path, validated ? &original : NULL);
+	return NULL;
 }

@@ -28,8 +28,12 @@ void quic_take_in_turn(struct quic *e, struct quic_connection *c, const struct q
 void quic_take_aside(struct quic *e) {
 	struct quic_queue *q = &e->aside;
 	const int64_t until_ns = q->first ? io_read_clock() + e->context->turns->turn_ns(e->context) : 0;
-	for (bool more = q->first; more; more = quic_queue_drop(q) && q->first && io_read_clock() < until_ns)
-		take(e, quic_connection_for(e, &q->first->datagram), &q->first->datagram);
+	for (bool more = q->first; more; more = quic_queue_drop(q) && q->first && io_read_clock() < until_ns) {
+		struct quic_connection *c = quic_connection_for(e, &q->first->datagram);
+		const bool behind = !c && e->beginning.first; /* others begin before it; */
+		if (behind && !quic_is_overloaded(e)) return;
+		if (!behind) take(e, c, &q->first->datagram); /* under overload, it is dropped */
+	}
 }
 
 /* Has a connection send. Returns false if it has to go on later, or sooner if its socket takes more. */

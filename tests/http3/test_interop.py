@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 
+from frames import INVALID_TOKEN
 from gatling import certificate
 from served import BIG, SMALL
 
 SUITES = {"AES_128_GCM_SHA256": 0x1301, "AES_256_GCM_SHA384": 0x1302, "CHACHA20_POLY1305_SHA256": 0x1303}
 VERSION_1, VERSION_2, UNKNOWN = 1, 0x6B3343CF, 0x1A2A3A4A
 EARLY_DATA = 0xFFFFFFFF  # in a ticket of QUIC: it may be sent (RFC 9001, section 4.6.1)
-INVALID_TOKEN = 11  # RFC 9000, section 20.1
 HALF_OPEN, SPARE = 64, 16  # QUIC_HALF_OPEN, and some for those that are lost
 RETRY = 0xF0  # the first four bits of that packet
 

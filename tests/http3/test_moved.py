@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from frames import EXCESSIVE_LOAD
+from frames import CONNECTION_REFUSED, EXCESSIVE_LOAD
 from gatling import Root, eventually
 from served import SMALL
 from test_paths import FORGED, OTHER
@@ -128,7 +128,7 @@ def test_a_connection_counts_to_the_new_address(serve, client):
         with client.Client(server) as another:
             assert another.get("/small.bin").body == SMALL
         with client.Client(server, source=OTHER, wait=False) as late:
-            assert late.ended() == EXCESSIVE_LOAD
+            assert late.ended() == CONNECTION_REFUSED
             eventually(lambda: refused_from(server, OTHER))
         c.close()
         with client.Client(server, source=OTHER) as another:
