@@ -4,7 +4,8 @@
  *
  * WAIT_REQUEST: after keepalive-timeout, closed; counted as keepalive. Part of a frame, or of a TLS record, is nothing.
  *
- * WAIT_HEAD: after head-timeout, 408 (HTTP/1.1) or GOAWAY (HTTP/2); counted as late.
+ * WAIT_HEAD: after head-timeout, 408 (HTTP/1.1) or GOAWAY (HTTP/2); counted as late. HTTP/3 does not wait: the stream
+ * is reset.
  *
  * WAIT_CLIENT_SENDS: after timeout, 408 (HTTP/1.1, if no response has begun) or GOAWAY; counted as stalled.
  *

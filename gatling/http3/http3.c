@@ -72,6 +72,16 @@ struct waiting http3_wait(const struct http3 *h) {
 	return wait;
 }
 
+bool http3_end_late(struct http3 *h, int64_t since_ms) {
+	bool any = false;
+	for (struct http3_stream *q = h->requests ? h->all : NULL; q; q = q->next) {
+		if (q->kind != HTTP3_REQUEST || q->has_head || q->deaf || q->opened_ms > since_ms) continue;
+		http3_reset(h, q, HTTP3_REQUEST_REJECTED); /* nothing has been done for it */
+		any = true;
+	}
+	return any;
+}
+
 size_t http3_kept(const struct http3 *h) { return unopened_memory(h->unopened) + h->streams.memory + h->received; }
 
 size_t http3_memory(const struct http3 *h) { return sizeof *h + http3_kept(h) + (size_t)h->unacknowledged; }
@@ -82,6 +92,7 @@ static struct http3_stream *add_stream(struct http3 *h, int64_t id, enum http3_k
 	struct http3_stream *q = calloc(1, sizeof *q);
 	if (!q) return NULL;
 	q->id = id;
+	q->opened_ms = h->context->exchanges->site->now_ms;
 	q->kind = kind;
 	h->requests += kind == HTTP3_REQUEST;
 	q->next = h->all;

@@ -63,6 +63,10 @@ void http3_block(struct http3_stream *stream, bool blocked);
 
 /* --- the end --- */
 
+/* Resets the streams that were opened before a time, on the clock of io_now(), and on which the head of a request has
+ * not come. Returns whether there were any. */
+bool http3_end_late(struct http3 *http3, int64_t since_ms);
+
 /* Asks the client to send no more requests, in a first GOAWAY; those that come are answered (RFC 9114, section 5.2). */
 void http3_announce_end(struct http3 *http3);
 

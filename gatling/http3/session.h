@@ -37,7 +37,7 @@ struct http3_chunk {
 };
 
 struct http3_stream {
-	int64_t id;
+	int64_t id, opened_ms;
 	uint8_t kind;
 	bool has_head;     /* HTTP3_REQUEST: the request has come */
 	bool has_trailers; /* its trailer fields have come */

@@ -18,8 +18,15 @@ static int limit_s(const struct quic_connection *c, enum wait_for what) {
 	return what == WAIT_REQUEST ? o->keepalive_timeout_s : o->timeout_s;
 }
 
+/* Each head has its time, whatever comes on other streams. */
+static void check_heads(struct quic_connection *c, int64_t now_ms) {
+	const int limit_s = c->quic->context->options->head_timeout_s;
+	if (limit_s && http3_end_late(c->http3, now_ms - (int64_t)limit_s * 1000)) quic_wants_write(c);
+}
+
 static void check(struct quic_connection *c, int64_t now_ms) {
 	struct streams *t = http3_streams(c->http3);
+	check_heads(c, now_ms);
 	const struct waiting wait = http3_wait(c->http3);
 	const int64_t limit_ms = (int64_t)limit_s(c, wait.what) * 1000;
 	if ((streams_take_progress(t) && c->open) || wait.what != c->waits) c->since_ms = now_ms;

@@ -144,6 +144,21 @@ static void when_memory_runs_short_those_give_way_that_are_idle_longest(void **s
 	for (unsigned i = 0; i < IDLE; i++) client_free(idle[i]);
 }
 
+static void each_head_has_its_time(void **state) {
+	(void)state;
+	enum { HEAD_S = 3 };
+	server_options()->head_timeout_s = HEAD_S;
+	const struct client_stream *late = client_send(client, false, SLICE("\1\20"), false); /* a HEADERS frame begins */
+	for (int i = 0; i < HEAD_S; i++) {
+		assert_false(late->reset);
+		assert_serves(client);
+		pass(1000 - 3 * NETWORK_DELAY_MS);
+	}
+	pass(QUIC_CHECK_MS);
+	assert_true(late->reset);
+	assert_serves(client);
+}
+
 /* --- floods --- */
 
 /* Sends as many as fit into PACKETS packets. Returns what has been sent meanwhile. */
@@ -212,6 +227,7 @@ int main(void) {
 		TEST_OPEN(so_many_connection_ids_are_kept),
 		TEST_OPEN(so_much_of_a_handshake_is_kept),
 		TEST_OPEN(when_memory_runs_short_those_give_way_that_are_idle_longest),
+		TEST_OPEN(each_head_has_its_time),
 		TEST_OPEN(few_challenges_of_a_datagram_are_answered),
 		TEST_OPEN(an_address_that_is_not_validated_gets_three_times_what_it_sent),
 		TEST_OPEN(so_many_versions_are_negotiated_in_a_second),
