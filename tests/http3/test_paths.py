@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from gatling import eventually
+from gatling import TIMEOUT, eventually
 from served import BIG, SMALL
 
 OTHER, FORGED = "127.0.0.2", "127.0.0.3"
@@ -81,6 +81,7 @@ def test_who_forges_the_address_of_a_datagram_moves_nothing(client, server):
             if not self.forger:
                 return [datagram]
             self.forger.send(datagram)
+            select.select([self.forger], [], [], TIMEOUT)  # before the client sends more, with which the server would come back
             self.length, self.forger = len(datagram), None
             return []
 
