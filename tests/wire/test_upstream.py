@@ -19,7 +19,7 @@ from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, e
 from system_calls import calls_of
 from test_guard import HASHES, basic
 from test_input import BAD
-from upstream import SWITCHES, Upstream, echo
+from upstream import Upstream, echo, ends_tunnel
 
 
 @contextlib.contextmanager
@@ -1408,15 +1408,7 @@ def test_another_protocol_goes_both_ways(build):
 def test_what_an_upstream_says_before_it_breaks_off_a_tunnel_arrives(build):
     """Also while the client sends what nobody reads: a reset of its connection could take the last message with it."""
     breaks = threading.Event()
-
-    def handle(link):
-        link.head()
-        link.send(SWITCHES + b"\r\n")
-        breaks.wait()
-        link.send(b"bye")
-        link.reset()
-
-    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+    with Upstream(ends_tunnel(breaks, resets=True)) as upstream, passing(build, upstream) as server, server.connect() as c:
         assert c.get("/api/", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x").status == 101
         c.socket.settimeout(0.2)
         with pytest.raises(TimeoutError):

@@ -18,7 +18,7 @@ from http2 import (
 from system_calls import calls_of
 from test_guard import HASHES, basic
 from test_upstream import passing, script, stopped
-from upstream import SWITCHES, Upstream, echo
+from upstream import Upstream, echo, ends_tunnel
 
 pytestmark = pytest.mark.clear  # over TLS there are curl, browsers, and all requests of one server in front of another
 
@@ -684,16 +684,7 @@ def test_an_upstream_that_ends_a_websocket_ends_the_stream(build):
 def test_a_websocket_ends_for_the_client_as_for_the_upstream(build, breaks_off, sends):
     """RFC 8441, section 5: in order or not, but after what it has said. sends: the client has, too, and a write may find the end first."""
     goes = threading.Event()
-
-    def handle(link):
-        link.head()
-        link.send(SWITCHES + b"\r\n")
-        goes.wait()
-        link.send(b"bye")
-        if breaks_off:
-            link.reset()
-
-    with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server) as c:
+    with Upstream(ends_tunnel(goes, breaks_off)) as upstream, passing(build, upstream) as server, Client(server) as c:
         stream = c.connect()
         assert c.head(stream)[0][":status"] == "200"
         with stopped(server):

@@ -99,6 +99,20 @@ class Link:
                 self._fill()
 
 
+def ends_tunnel(goes, resets):
+    """Returns a handler that opens a tunnel, and when goes is set, says "bye" and ends it, in order or not."""
+
+    def handle(link):
+        link.head()
+        link.send(SWITCHES + b"\r\n")
+        goes.wait()
+        link.send(b"bye")
+        if resets:
+            link.reset()
+
+    return handle
+
+
 def echo(link):
     """Answers each request with what arrived of it."""
     while True:
