@@ -79,7 +79,6 @@ struct quic_waiting {
 /* All zero at first. */
 struct quic_queue {
 	struct quic_waiting *first, *last;
-	unsigned count;
 	size_t bytes; /* with those of the structures */
 };
 
@@ -246,8 +245,8 @@ struct quic_connection *quic_begin(struct quic *e, const struct quic_datagram *d
 
 /* --- queue.c --- */
 
-/* Adds a copy of a datagram. Returns it, or NULL without room or memory. */
-struct quic_waiting *quic_queue_add(struct quic_queue *queue, const struct quic_datagram *datagram, int64_t now_ms);
+/* Adds a copy of a datagram. Returns false without room or memory. */
+bool quic_queue_add(struct quic_queue *queue, const struct quic_datagram *datagram, int64_t now_ms);
 
 /* Drops the first one. Returns false if there is none. */
 bool quic_queue_drop(struct quic_queue *queue);
@@ -262,8 +261,7 @@ void quic_begin_later(struct quic *e, const struct quic_datagram *datagram);
 bool quic_is_overloaded(const struct quic *e);
 
 /* Begins connections with those that wait, as far as there is time: at least one. Drops those that have waited too
- * long.
- */
+ * long. */
 void quic_begin_waiting(struct quic *e);
 
 /* --- connection.c --- */
