@@ -71,8 +71,7 @@ struct conn *conn_of(const struct conn_context *w, int fd) {
 /* --- memory --- */
 
 static size_t memory(const struct conn *c) {
-	size_t n = 0;
-	if (c->input) n += c->input->length;
+	size_t n = conn_kept(c);
 	if (c->exchange) n += conn_exchange_memory(c);
 	if (c->outgoing) n += response_batch_memory(c->outgoing);
 	if (c->tls) n += tls_memory(c->tls);
@@ -202,12 +201,9 @@ static enum conn_state step(struct conn *c, struct conn_run *run) {
 
 /* --- waiting --- */
 
-/* Returns whether TLS has something to send without a batch. */
-static bool is_blocked(const struct conn *c) { return c->tls && tls_blocked(c->tls); }
-
 static bool wants_input(const struct conn *c) {
 	switch ((enum conn_state)c->state) {
-	case CONN_HANDSHAKE: return !is_blocked(c);
+	case CONN_HANDSHAKE: return !conn_blocked(c);
 	case CONN_PROXY:
 	case CONN_IDLE:
 	case CONN_HEAD:
@@ -229,7 +225,9 @@ static bool output_waits(const struct conn *c) {
 }
 
 /* Bytes that TLS has to send by itself are sent in any state. */
-static bool wants_output(const struct conn *c) { return output_waits(c) || (c->state != CONN_LINGER && is_blocked(c)); }
+static bool wants_output(const struct conn *c) {
+	return output_waits(c) || (c->state != CONN_LINGER && conn_blocked(c));
+}
 
 /* Returns whether HTTP/1.1 requests are read. */
 static bool reads_requests(const struct conn *c) {

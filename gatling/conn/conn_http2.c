@@ -42,7 +42,7 @@ static size_t write_frames(struct conn *c, size_t length) {
  * takes them. Returns IOB_AGAIN if there is more to send. */
 static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most) {
 	struct conn_context *w = c->context;
-	const bool blocked = c->tls && tls_blocked(c->tls);
+	const bool blocked = conn_blocked(c);
 	uint64_t sent = 0;
 	if (length && (c->outgoing || blocked)) { /* they wait, too */
 		if (!queue_frames(c, length)) return IOB_FAILED;
