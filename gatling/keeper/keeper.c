@@ -306,7 +306,7 @@ static void bury(struct keeper *k, pid_t process, int status) {
 		k->lookout.again_ms = clock_ms() + LOOKOUT_AGAIN_MS;
 	} else if (process == k->current.process) {
 		k->status = status;
-		k->ending = true;
+		if (!k->next.process) k->ending = true; /* else it may have taken over, and not said so yet */
 		forget(&k->current);
 	} else if (process == k->next.process) {
 		forget(&k->next);
