@@ -65,10 +65,8 @@ bool http2_answer(struct http2 *h, struct stream_request *asked, struct response
 	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
 		   room = http2_output_room(out); /* reserved: for frames that must be written */
 	h->streams.progress = true;
-	if (streams_must_wait(&h->streams, r)) {
-		response_drop(r);
+	if (!streams_may_hold(&h->streams, streams_hold_of(asked->exchange.request, r)))
 		return streams_keep(&h->streams, asked, r);
-	}
 	if (out->blocked || room < reserved || !can_answer_at_once(h, asked, r, &content, room - reserved))
 		return answer_later(h, asked, r, out);
 	answer_at_once(h, asked, r, content, out);

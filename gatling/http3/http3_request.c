@@ -24,10 +24,7 @@ static enum http3_error conclude(struct http3 *h, struct http3_stream *q, enum s
 static bool answer_stream(struct http3 *h, struct stream_request *asked, struct response *r) {
 	struct streams *t = &h->streams;
 	t->progress = true;
-	if (streams_must_wait(t, r)) {
-		response_drop(r);
-		return streams_keep(t, asked, r);
-	}
+	if (!streams_may_hold(t, streams_hold_of(asked->exchange.request, r))) return streams_keep(t, asked, r);
 	char *const room = WORKSPACE(STREAMS_BLOCK);
 	struct stream *s = stream_open(t, asked);
 	uint64_t length = 0;

@@ -121,8 +121,8 @@ static char *move_block(struct http3 *h, struct stream *s, char *at) {
 
 /* Moves content from the batch to a chunk, as a DATA frame. Returns the end of it, or NULL with errno. */
 static char *move_content(struct http3 *h, struct stream *s, char *at, size_t most) {
-	const int fd = s->holds_file ? h->transport->reader(h->streams.connection) : -1;
-	if (s->holds_file && fd == -1) return NULL;
+	const int fd = s->holds ? h->transport->reader(h->streams.connection) : -1;
+	if (s->holds && fd == -1) return NULL;
 	const ssize_t n = iob_take(h->context->loop, fd, s->batch->iob, at + DATA_HEADER, most);
 	if (n == -1) return NULL;
 	return put_header(at, HTTP3_FRAME_DATA, (size_t)n) + n;

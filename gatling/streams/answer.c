@@ -10,13 +10,16 @@ bool streams_has_ready_block(const struct response *r) {
 	return r->status == 200 && r->representation && !r->lines.length;
 }
 
-static bool holds_resources(const struct response *r) {
-	return r->source.owner ||
-		   (r->representation && r->status != 304 && (r->representation->fd != -1 || r->representation->gzipped));
+enum streams_hold streams_hold_of(const struct request *q, const struct response *r) {
+	const struct representation *f = r->status == 304 ? NULL : r->representation;
+	if (q->method == METHOD_HEAD) return HOLDS_NOTHING;
+	if (r->source.owner || (f && f->gzipped)) return HOLDS_SOURCE;
+	return f && f->fd != -1 ? HOLDS_FILE : HOLDS_NOTHING;
 }
 
-bool streams_must_wait(const struct streams *t, const struct response *r) {
-	return holds_resources(r) && t->files >= STREAMS_FILES;
+bool streams_may_hold(const struct streams *t, enum streams_hold hold) {
+	return hold == HOLDS_NOTHING || t->held[hold] < STREAMS_HELD ||
+		   (hold == HOLDS_FILE && cache_spares_files(t->exchanges->site->cache));
 }
 
 struct slice streams_block(const struct streams *t, struct response *r, char *block, uint64_t *content_length) {
@@ -46,14 +49,15 @@ static bool add_response(struct stream *s, struct response *r, struct slice bloc
 
 bool stream_fill(struct stream *s, struct exchange *x, struct response *r, struct slice block, uint64_t content_length,
 				 bool sent) {
-	const bool head_only = x->request->method == METHOD_HEAD, holds_file = holds_resources(r) && !head_only;
+	const bool head_only = x->request->method == METHOD_HEAD;
+	const enum streams_hold hold = streams_hold_of(x->request, r);
 	if (sent) block.length = 0;
 	if (!add_response(s, r, block, head_only)) {
 		stream_close(s);
 		return false;
 	}
-	s->holds_file = holds_file;
-	s->streams->files += holds_file;
+	s->holds = hold;
+	s->streams->held[hold]++;
 	s->block_length = block.length;
 	s->ended = sent && !iob_bytesleft(s->batch->iob);
 	s->batch->responses = 1;
@@ -101,7 +105,8 @@ bool stream_answer_again(struct stream *s) {
 	x->arrival.may_wait = t->waiting_size < STREAMS_WAITING;
 	const enum exchange_next next = exchange_again(x, &r);
 	if (next == EXCHANGE_PASSED_ON) stream_relay_begin(s);
-	if (next == EXCHANGE_ANSWERED && streams_must_wait(t, &r)) {
+	if (next == EXCHANGE_ANSWERED) s->awaits = streams_hold_of(x->request, &r);
+	if (next == EXCHANGE_ANSWERED && !streams_may_hold(t, s->awaits)) {
 		response_drop(&r);
 		stream_drop_early(s); /* it will not be passed on */
 	} else if (next == EXCHANGE_ANSWERED && !answer_exchange(s, &r)) {
@@ -125,9 +130,12 @@ static void ready(void *stream) {
 	(ok ? t->functions->send : t->functions->close)(t->connection);
 }
 
-bool streams_keep(struct streams *t, struct stream_request *asked, const struct response *r) {
+bool streams_keep(struct streams *t, struct stream_request *asked, struct response *r) {
+	const enum streams_hold awaits = r->status ? streams_hold_of(asked->exchange.request, r) : HOLDS_NOTHING;
 	struct stream *s = stream_open(t, asked);
+	if (r->status) response_drop(r);
 	if (!s) return false;
+	s->awaits = awaits;
 	s->exchange = exchange_keep(&asked->exchange, r, 0);
 	if (!s->exchange) {
 		stream_close(s);

@@ -122,7 +122,7 @@ void stream_close(struct stream *s) {
 	t->memory -= s->account.memory;
 	free(s->early);
 	if (s->counted) limits_return_requests(t->exchanges->limits, &s->client, 1);
-	t->files -= s->holds_file;
+	if (s->holds) t->held[s->holds]--;
 	t->open--;
 	uncount_one(GAUGE_STREAMS);
 	free(s);

@@ -13,9 +13,10 @@
 
 enum {
 	STREAMS_MAX = 128, /* open streams of a connection */
-	/* Streams with an open file (as CONN_PIPELINE_FILES), or with content that is generated while it is sent; others
-	 * wait. */
-	STREAMS_FILES = 4,
+	/* Streams whose content is generated while it is sent, and the same with an open file (as CONN_PIPELINE_FILES);
+	 * others wait. There may be more with a file as long as the worker can open many (cache_spares_files()), so that
+	 * nothing waits for downloads that the client does not read. */
+	STREAMS_HELD = 4,
 	STREAMS_WAITING =
 		128 * 1024, /* bytes of requests that wait for a job; when there are more, the next ones are answered without */
 	/* Bytes of content of requests, and of responses (proxied.h), that all streams together may hold between the client
@@ -24,6 +25,9 @@ enum {
 	STREAMS_PASSED_CONTENT = 128 * 1024,
 	STREAMS_PASSED_RESPONSES = 192 * 1024
 };
+
+/* What a response holds until it has been sent. */
+enum streams_hold { HOLDS_NOTHING, HOLDS_FILE, HOLDS_SOURCE, STREAMS_HOLDS };
 
 /* An open stream: its request is incomplete, or its response has not been sent completely. */
 struct stream {
@@ -36,7 +40,7 @@ struct stream {
 	bool has_length;             /* the request has a Content-Length */
 	uint64_t expected, received; /* bytes of content: the Content-Length, and those that have come */
 	struct streams *streams;
-	/* The request, if it waits for a job or for one of STREAMS_FILES, or is passed on; otherwise NULL. */
+	/* The request, if it waits for a job or to hold something, or is passed on; otherwise NULL. */
 	struct exchange *exchange;
 	enum exchange_relayed relayed; /* it is passed on: what follows the batch */
 	unsigned stalls;               /* proxied_stalls() when the proxied request was last ready */
@@ -47,7 +51,8 @@ struct stream {
 	size_t early_trailers;         /* bytes of the trailer fields at its end */
 	struct peer client, peer;      /* the client of the request, and the other end of the connection when it came */
 	bool counted;                  /* limits_take_request() has counted the request */
-	bool holds_file;               /* the response counts as one of STREAMS_FILES */
+	enum streams_hold holds;       /* the response counts as one that does, */
+	enum streams_hold awaits;      /* or waits until it may */
 	struct {
 		size_t memory, waiting;          /* bytes that it takes, and those of a request that waits */
 		bool passed, tunnel;             /* the request is passed on, and is a WebSocket */
@@ -115,17 +120,18 @@ struct streams {
 	enum forwarding forwarding;
 	uint16_t port;
 	bool secure;
-	bool failed;              /* the connection ends at once, and no stream goes on */
-	bool postpones;           /* some streams are postponed */
-	bool room_changed;        /* the session has to look at the windows */
-	bool unflushed;           /* content to be passed on has come: streams_flush() has to be called */
-	bool progress;            /* a request has come, content has been passed on, or part of a response has been sent */
-	unsigned open, files;     /* numbers of open streams, and of those that hold a file */
-	unsigned passes, tunnels; /* numbers of requests that are passed on, and of WebSockets */
-	struct proxied_share share;  /* of the requests that are passed on */
-	size_t waiting_size;         /* bytes of the requests that wait */
-	size_t memory;               /* bytes that the streams take */
-	struct stream *first, *last; /* the most urgent first */
+	bool failed;       /* the connection ends at once, and no stream goes on */
+	bool postpones;    /* some streams are postponed */
+	bool room_changed; /* the session has to look at the windows */
+	bool unflushed;    /* content to be passed on has come: streams_flush() has to be called */
+	bool progress;     /* a request has come, content has been passed on, or part of a response has been sent */
+	unsigned open;     /* number of open streams, */
+	unsigned held[STREAMS_HOLDS]; /* and of those that hold something */
+	unsigned passes, tunnels;     /* numbers of requests that are passed on, and of WebSockets */
+	struct proxied_share share;   /* of the requests that are passed on */
+	size_t waiting_size;          /* bytes of the requests that wait */
+	size_t memory;                /* bytes that the streams take */
+	struct stream *first, *last;  /* the most urgent first */
 };
 
 /* Returns whether there has been progress since the last call. */
@@ -135,7 +141,7 @@ static inline bool streams_take_progress(struct streams *t) {
 	return progress;
 }
 
-/* Return whether the request waits here, for a job or for one of STREAMS_FILES; for a job; or is passed on. */
+/* Return whether the request waits here, for a job or to hold something; for a job; or is passed on. */
 static inline bool stream_waits(const struct stream *s) { return s->exchange && !s->exchange->proxied; }
 static inline bool stream_waits_for_job(const struct stream *s) {
 	return s->exchange && exchange_waits_for_job(s->exchange);
@@ -179,8 +185,10 @@ void stream_drop_batch(struct stream *stream);
 /* Returns whether a response has only the fields of its representation, whose block may be ready. */
 bool streams_has_ready_block(const struct response *response);
 
-/* Returns whether the response has to wait until one of STREAMS_FILES has been sent. */
-bool streams_must_wait(const struct streams *streams, const struct response *response);
+/* Returns what the response to a request will hold, and whether it may: otherwise it waits until others have been sent.
+ */
+enum streams_hold streams_hold_of(const struct request *request, const struct response *response);
+bool streams_may_hold(const struct streams *streams, enum streams_hold hold);
 
 /* Writes the header block of a response to block (STREAMS_BLOCK bytes). Returns it, or an absent slice if random bytes
  * that it needs are not available. */
@@ -193,16 +201,16 @@ struct slice streams_block(const struct streams *streams, struct response *respo
 bool stream_fill(struct stream *stream, struct exchange *exchange, struct response *response, struct slice block,
 				 uint64_t content_length, bool sent);
 
-/* Opens a stream whose request waits for the job in the response, or is passed on. With a status it waits for one of
- * STREAMS_FILES, and is answered then. Returns false if memory runs out. */
-bool streams_keep(struct streams *streams, struct stream_request *asked, const struct response *response);
+/* Opens a stream whose request waits for the job in the response, or is passed on. A response with a status is dropped:
+ * the request waits until it may hold what that would, and is answered then. Returns false if memory runs out. */
+bool streams_keep(struct streams *streams, struct stream_request *asked, struct response *response);
 
 /* Answers a request that has waited, or could not be passed on; it may have to wait again. Returns false if memory runs
  * out; then the stream has been freed. */
 bool stream_answer_again(struct stream *stream);
 
 /* Lets the requests that have waited for a job since since_ns, or longer, be answered without it; they may still have
- * to wait for one of STREAMS_FILES. Returns whether there are any; then the session has to send. */
+ * to wait for what they hold. Returns whether there are any; then the session has to send. */
 bool streams_give_up_waiting(struct streams *streams, int64_t since_ns);
 
 /* --- request.c --- */
@@ -235,7 +243,7 @@ enum streams_taken stream_take_trailers(struct stream *stream, struct slice line
 
 /* --- turn.c --- */
 
-/* Answers the requests that waited for one of STREAMS_FILES. */
+/* Answers the requests that waited to hold something, and may. */
 void streams_answer_waiting(struct streams *streams);
 
 /* Answers a request that could not be passed on. */

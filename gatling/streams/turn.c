@@ -1,14 +1,16 @@
 /* turn.c - see streams.h: which stream sends next, and what the connection waits for. */
 #include "gatling/streams/streams.h"
 
-/* Returns whether the stream waits for one of STREAMS_FILES. One that has given up its job does, too, since its answer
- * may be a file. */
-static bool waits_for_file(const struct stream *s) { return stream_waits(s) && !stream_waits_for_job(s); }
+/* Returns whether a request that waits, but not for a job, may be answered: it has given that up, or it may hold what
+ * it waits for. */
+static bool may_be_answered(const struct stream *s) {
+	return stream_waits(s) && !stream_waits_for_job(s) && !s->receiving && streams_may_hold(s->streams, s->awaits);
+}
 
-/* Returns the most urgent stream that waits for a file, or NULL; also NULL if no more files may be open. */
+/* Returns the most urgent stream whose request may be answered, or NULL. */
 static struct stream *next_waiting(const struct streams *t) {
-	struct stream *s = t->waiting_size && t->files < STREAMS_FILES ? t->first : NULL;
-	while (s && (!waits_for_file(s) || s->receiving)) s = s->next;
+	struct stream *s = t->waiting_size ? t->first : NULL;
+	while (s && !may_be_answered(s)) s = s->next;
 	return s;
 }
 

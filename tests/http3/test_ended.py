@@ -22,7 +22,7 @@ QUIC_LAST_S = 2
 QUIC_WINDOW, UPLOAD = 256 << 10, 20_000
 PAGE = b"x" * 200_000
 LONG_UPLOAD = 20_000_000
-STREAMS_FILES = 4  # others wait until these have been sent
+BEGUN = 4  # streams whose answers have begun
 
 
 # --- content ---
@@ -122,7 +122,7 @@ def test_more_content_than_anybody_needs_is_refused(c):
 def test_a_request_that_is_taken_back_ends_alone(client, server, how):
     with client.Client(server, window=1000, hold=True) as c:
         streams = [c.ask("/big.bin") for _ in range(20)]
-        c.until(lambda: sum(stream in c.order for stream in streams) >= STREAMS_FILES)
+        c.until(lambda: sum(stream in c.order for stream in streams) >= BEGUN)
         for stream in streams:
             if how != "reset":
                 c.stop(stream, REQUEST_CANCELLED)
@@ -135,12 +135,20 @@ def test_streams_that_are_stopped_make_room_for_others(client, server):
     """Of their answers only a part could be sent, as their windows are closed; see STREAMS_MAX."""
     with client.Client(server, window=100, hold=True) as c:
         streams = [c.ask("/big.bin") for _ in range(120)]
-        c.until(lambda: sum(stream in c.order for stream in streams) >= STREAMS_FILES)
+        c.until(lambda: sum(stream in c.order for stream in streams) >= BEGUN)
         for stream in streams:
             c.stop(stream, REQUEST_CANCELLED)
         c.sync()
         others = [c.ask("/empty.txt") for _ in range(100)]
         c.until(lambda: all(stream in c.order for stream in others), 5)
+
+
+def test_nothing_waits_for_downloads_that_are_not_read(http3, client):
+    root = Root({f"f{i}": bytes([i]) * 70_000 for i in range(20)})
+    with http3.serve(root, "-j", "1") as server, client.Client(server, window=1000, hold=True) as c:
+        streams = [c.ask(f"/f{i}") for i in range(20)]
+        c.until(lambda: all(stream in c.order for stream in streams), 5)
+    root.remove()
 
 
 def test_a_request_that_is_reset_before_its_end_is_not_answered(c):

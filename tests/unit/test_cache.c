@@ -165,6 +165,21 @@ static void a_large_file_is_open_and_found_again_without_opening(void **state) {
 	representation_release(again);
 }
 
+static void half_of_the_files_that_may_be_sent_can_be_spared(void **state) {
+	enum { SENT = (100 - 8) / 2 + 8 }; /* of those in cache_over() */
+	(void)state;
+	struct representation *sent[SENT];
+	char name[sizeof "big-00"];
+	for (int i = 0; i < SENT; i++) {
+		assert_true(cache_spares_files(cache));
+		snprintf(name, sizeof name, "big-%d", i);
+		write_big(name);
+		sent[i] = found(name);
+	}
+	assert_false(cache_spares_files(cache));
+	for (int i = 0; i < SENT; i++) representation_release(sent[i]);
+}
+
 static void what_is_not_a_world_readable_regular_file_is_refused(void **state) {
 	(void)state;
 	struct representation *f;
@@ -923,6 +938,7 @@ int main(void) {
 		TEST(what_is_remembered_of_a_file_is_small),
 		TEST(a_small_file_is_in_memory_with_its_fields),
 		TEST(a_large_file_is_open_and_found_again_without_opening),
+		TEST(half_of_the_files_that_may_be_sent_can_be_spared),
 		TEST(what_is_not_a_world_readable_regular_file_is_refused),
 		TEST(a_link_out_is_followed_or_not_as_told),
 		TEST(a_change_is_seen_after_a_second_and_the_old_state_stays_whole),

@@ -1,6 +1,7 @@
 """HTTP/2: requests and answers, priorities, windows, the end, and floods, each with its limit."""
 
 import contextlib
+import gzip
 import re
 import signal
 import struct
@@ -435,22 +436,43 @@ def test_a_connect_is_answered_without_its_content(c):
     assert answer.status == 405 and answer.reset == NO_ERROR
 
 
-def test_large_files_of_a_connection_take_turns(build, root):
-    """See STREAMS_FILES."""
-    for i in range(20):
+def write_large_files(root, count):
+    """Returns the paths of files that are not kept in memory."""
+    for i in range(count):
         root.write(f"f{i}", bytes([i]) * 70_000)
-    with Server(build, root, "-j", "1", "-n") as server, Http2(server, window=0) as c:
-        for i in range(20):
-            server.get(f"/f{i}", method="HEAD")  # now they are hashed
-        streams = [c.ask(f"/f{i}") for i in range(20)] + [c.ask("/a.txt", method="HEAD")]
-        seen = set()
-        while streams[-1] not in seen:  # nothing stands in its way
-            f = c.frame()
-            c.inflate(f.payload) if f.type == HEADERS else None
+    return [f"/f{i}" for i in range(count)]
+
+
+def streams_answered(c, count):
+    """Returns as many streams on which a response has begun."""
+    seen = set()
+    while len(seen) < count:
+        if (f := c.frame()).type == HEADERS:
+            c.inflate(f.payload)
             seen.add(f.stream)
-        assert seen & set(streams) == {*streams[:4], streams[-1]}
+    return seen
+
+
+def test_nothing_waits_for_downloads_that_are_not_read(build, root):
+    paths = write_large_files(root, 20)
+    with Server(build, root, "-j", "1", "-n") as server, Http2(server, window=0) as c:
+        streams = [c.ask(path) for path in paths]
+        assert streams_answered(c, 20) == {*streams}
+        c.send(frame(WINDOW_UPDATE, stream=streams[-1], payload=struct.pack(">I", 1 << 20)))
+        assert len(c.answers(streams[-1])[0].body) == 70_000
+
+
+def test_contents_that_are_unpacked_take_turns(build, root):
+    """See STREAMS_HELD."""
+    for i in range(20):
+        root.write(f"f{i}.gz", gzip.compress(bytes([i]) * 70_000))
+    with Server(build, root, "-j", "1", "-n") as server, Http2(server, window=0) as c:
+        streams = [c.ask(f"/f{i}") for i in range(20)]
+        first = streams_answered(c, 4)
+        head = c.ask("/f0", method="HEAD")  # nothing stands in its way
+        assert streams_answered(c, 1) == {head} and first < {*streams}
         c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
-        assert [len(answer.body) for answer in c.answers(*streams[:-1])] == [70_000] * 20
+        assert [len(answer.body) for answer in c.answers(*streams)] == [70_000] * 20
         other = [c.ask(f"/f{i}") for i in range(20)]
         for stream in other[:10]:
             c.send(frame(RST_STREAM, stream=stream, payload=b"\0\0\0\x08"))
@@ -458,8 +480,9 @@ def test_large_files_of_a_connection_take_turns(build, root):
             assert answer.body == bytes([10 + i]) * 70_000
 
 
-def test_requests_that_end_in_a_reset_are_logged(build, files):
-    with Server(build, files, "-j", "1", "--limit", "cache=1M") as server, Http2(server, window=0) as c:
+def test_requests_that_end_in_a_reset_are_logged(build, root):
+    root.write("big.bin.gz", gzip.compress(BIG))  # it is unpacked while it is sent
+    with Server(build, root, "-j", "1") as server, Http2(server, window=0) as c:
         server.get("/big.bin", method="HEAD")  # now it is hashed
         stream = c.ask("/big.bin?taken-back")
         c.send(frame(RST_STREAM, stream=stream, payload=b"\0\0\0\x08"))

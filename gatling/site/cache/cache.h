@@ -108,4 +108,7 @@ void cache_drop(struct cache *cache, struct resource *resource);
 /* Returns whether more than three quarters of the files that may be open are open. */
 bool cache_lacks_files(const struct cache *cache);
 
+/* Returns whether half of those that may be open beside the cache's are free. */
+bool cache_spares_files(const struct cache *cache);
+
 #endif
