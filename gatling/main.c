@@ -348,7 +348,7 @@ int main(int argc, char **argv) {
 	const struct keeper_options keeper = {
 		.root = options.root, .terminal = terminal, .sandbox = options.sandbox, .runs_programs = options.acme.on};
 	/* the keeper stays in it: what follows runs in its children, a server each */
-	if (keeper_start(&keeper, &p.service, &p.sockets, &signals, &p.link) == -1) return 1;
+	if (keeper_start(&keeper, &p.service, &p.sockets, &p.datagrams.udp, &signals, &p.link) == -1) return 1;
 	if (p.link.predecessor != -1) notice_serving(); /* it has the standard error of that server */
 	/* platform_has_ktls() is called as root; with kTLS, SIGIO does not report that a socket has room again (Linux 6.1,
 	 * 6.12) */

@@ -418,7 +418,7 @@ static int find_paths(struct keeper *k) {
 }
 
 int keeper_start(const struct keeper_options *options, struct service *service, struct sockets *sockets,
-				 const sigset_t *blocked, struct keeper_link *link) {
+				 struct sockets *udp, const sigset_t *blocked, struct keeper_link *link) {
 	struct keeper *k = &keeper;
 	sigset_t waiting;
 	*k = (struct keeper){.options = options, .service = service};
@@ -429,6 +429,7 @@ int keeper_start(const struct keeper_options *options, struct service *service, 
 	if (process == -1) return notice_cannot("start", "the server", strerror(errno));
 	if (process != 0) {
 		sockets_close(sockets, NULL); /* else their queues would outlive the servers */
+		sockets_close(udp, NULL);
 		k->next.channel = lower(k->next.channel);
 	}
 	while (process != 0) {

@@ -34,9 +34,9 @@ struct keeper_options {
 };
 
 /* Starts the keeper. Returns in each server with *link, 0 and the signals of `blocked` still blocked; in the keeper
- * only if no server could be started, with -1 after printing an error. sockets: of a service manager, for the first
- * server; the following ones get them from the one before. */
+ * only if no server could be started, with -1 after printing an error. sockets, udp: of a service manager, for the
+ * first server; the following ones get them from the one before. */
 int keeper_start(const struct keeper_options *options, struct service *service, struct sockets *sockets,
-				 const sigset_t *blocked, struct keeper_link *link);
+				 struct sockets *udp, const sigset_t *blocked, struct keeper_link *link);
 
 #endif

@@ -60,10 +60,10 @@ static int set_up(void **state) {
 	if (keeper != 0) return keeper == -1 ? -1 : 0;
 	struct keeper_link link;
 	struct service service = {.channel = -1};
-	struct sockets sockets = {.at = NULL};
+	struct sockets sockets = {.at = NULL}, udp = {.at = NULL};
 	sigset_t none;
 	sigemptyset(&none);
-	if (keeper_start(&(struct keeper_options){.root = dir}, &service, &sockets, &none, &link) == -1) _exit(2);
+	if (keeper_start(&(struct keeper_options){.root = dir}, &service, &sockets, &udp, &none, &link) == -1) _exit(2);
 	serve(&link);
 	return -1;
 }
