@@ -36,6 +36,7 @@ static int member_new(struct workers *workers, const struct options *o) {
 	struct worker *w = &workers->worker[workers->count];
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return -1;
 	workers->member[workers->count++] = (struct worker_thread){.workers = workers, .worker = w, .control = pair[0]};
+	for (int i = 0; i < 2; i++) (void)fcntl(pair[i], F_SETFD, FD_CLOEXEC);
 	w->options = o;
 	w->number = (unsigned)workers->count - 1;
 	w->limits = workers->limits.table.set ? &workers->limits : NULL;

@@ -31,7 +31,7 @@ def trusting_launcher(directory):
 MADE_UP = """#!/bin/sh
 here=${0%/*}
 echo "$*" >> "$here/asked"
-[ "$1" != --version ] || { echo 'uacme: version VERSION' >&2; exit 0; }
+[ "$1" != --version ] || { ls -l /proc/$$/fd > "$here/open"; echo 'uacme: version VERSION' >&2; exit 0; }
 while [ $# -gt 2 ]; do
 	case $1 in
 	-c) state=$2 ;;
@@ -52,7 +52,8 @@ esac
 
 
 def made_up_uacme(directory, version="1.8.1"):
-    """Writes a uacme that signs for itself what is asked for, and notes that in the file asked. It says that a certificate
+    """Writes a uacme that signs for itself what is asked for, and notes that in the file asked, and in the file open
+    the descriptors with which it is asked for its version. It says that a certificate
     has to be renewed if there is a file renew, which it removes."""
     (directory / "uacme").write_text(MADE_UP.replace("VERSION", version))
     (directory / "uacme").chmod(0o755)

@@ -241,6 +241,7 @@ def test_addresses_get_certificates_of_a_profile(first_build):
         with server.secure(None) as c:  # from an address that the server does not know as its own
             assert names(c) in ("IP Address:192.0.2.1", "IP Address:2001:DB8:0:0:0:0:0:1")
         assert [line[0] for line in shown(first_build, server.directory)] == ["192.0.2.1", "2001:db8::1", "www.example.org"]
+        assert "socket:" not in (programs / "open").read_text()  # nothing of the server's
 
 
 def test_without_a_profile_addresses_are_asked_for_if_they_are_named(first_build):
