@@ -75,7 +75,6 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 static size_t handle_frames(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames, .blocked = c->outgoing};
-	bool in_block = http2_in_block(c->http2), announced = http2_end_announced(c->http2);
 	size_t used = http2_receive(c->http2, run->input.at, run->input.length, &out);
 	run->input = slice_rest(run->input, used);
 	if (c->tls && tls_ended(c->tls)) c->input_ended = true;
@@ -83,7 +82,6 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 	if (w->draining) http2_announce_end(c->http2, &out);
 	if (run->drained) http2_drain(c->http2, &out);
 	if (http2_ended(c->http2)) c->ending = CONN_ENDING_LINGER;
-	run->progress |= (!in_block && http2_in_block(c->http2)) || announced != http2_end_announced(c->http2);
 	return (size_t)(out.at - w->frames);
 }
 
@@ -91,12 +89,13 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
  * and the client, which has ended its side, cannot open them. */
 static bool is_stuck(const struct conn *c, const struct streams *streams) {
 	if (!c->input_ended || io_reading(c->context->loop, c->fd)) return false;
-	return http2_waits(c->http2).what != WAIT_JOB && !streams_await_upstream(streams);
+	return streams_wait(streams).what != WAIT_JOB && !streams_await_upstream(streams);
 }
 
 enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	struct streams *streams = http2_streams(c->http2);
+	const enum wait_for before = http2_waits(c->http2).what;
 	uint64_t sent = w->sent;
 	if (!io_reading(w->loop, c->fd)) streams_go_on(streams);
 	size_t length = handle_frames(c, run);
@@ -104,8 +103,9 @@ enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	if (result == IOB_FAILED) return CONN_CLOSED;
 	if (result == IOB_DONE && !run->resumed) w->at_once_ms = w->site.now_ms;
 	if (result == IOB_DONE && (c->ending || is_stuck(c, streams))) return conn_end(c, true);
-	bool progress = streams_take_progress(streams) || (run->resumed && w->sent > sent);
-	run->progress |= progress && !http2_end_announced(c->http2);
+	const bool progress = streams_take_progress(streams) || (run->resumed && w->sent > sent);
+	const enum wait_for what = http2_waits(c->http2).what;
+	run->progress |= what != before || (progress && what != WAIT_DRAIN);
 	c->frames_wait = result == IOB_AGAIN || io_reading(w->loop, c->fd);
 	io_write_meanwhile(w->loop, c->fd, result == IOB_AGAIN);
 	return CONN_HTTP2;

@@ -10,8 +10,8 @@
 static struct waiting wait_of(enum wait_for what) { return (struct waiting){.what = what}; }
 
 static struct waiting http2_wait_of(const struct conn *c) {
-	if (http2_end_announced(c->http2)) return wait_of(WAIT_DRAIN);
-	return c->frames_wait ? wait_of(WAIT_CLIENT_TAKES) : http2_waits(c->http2);
+	const struct waiting wait = http2_waits(c->http2);
+	return c->frames_wait && wait.what != WAIT_DRAIN && wait.what != WAIT_HEAD ? wait_of(WAIT_CLIENT_TAKES) : wait;
 }
 
 struct waiting conn_waits(const struct conn *c) {
@@ -53,16 +53,18 @@ static int64_t linger_ms(const struct conn *c) {
 	return c->context->draining == DRAIN_IDLE ? CONN_LINGER_LAST_MS : CONN_LINGER_MS;
 }
 
-/* The deadline of a request that waits for a job is its own, whatever other streams do. */
+/* The deadline of a request that waits for a job, or that comes in a header block, is its own, whatever other streams
+ * do. */
 static int64_t timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
 	const struct waiting wait = conn_waits(c);
+	const int64_t waited_ms = wait.since_ns ? (c->context->site.now_ns - wait.since_ns) / 1000000 : 0;
 	switch (wait.what) {
 	case WAIT_REQUEST: return milliseconds(o->keepalive_timeout_s);
-	case WAIT_HEAD: return milliseconds(o->head_timeout_s);
+	case WAIT_HEAD: return milliseconds(o->head_timeout_s) - waited_ms;
 	case WAIT_CLIENT_SENDS:
 	case WAIT_CLIENT_TAKES: return milliseconds(o->timeout_s);
-	case WAIT_JOB: return milliseconds(o->timeout_s) - (c->context->site.now_ns - wait.since_ns) / 1000000;
+	case WAIT_JOB: return milliseconds(o->timeout_s) - waited_ms;
 	case WAIT_TUNNEL:
 	case WAIT_UPSTREAM:
 		if (c->input_ended && c->state == CONN_PASS) return CONN_GONE_MS;
@@ -119,8 +121,8 @@ bool conn_extend_deadline(struct conn *c, enum wait_for what) {
 	case WAIT_UPSTREAM: extended = !is_gone(c); break;
 	case WAIT_TUNNEL: extended = !c->context->draining && !is_gone(c); break;
 	case WAIT_JOB: extended = true; break;
+	case WAIT_HEAD: break;
 	case WAIT_REQUEST:
-	case WAIT_HEAD:
 	case WAIT_CLIENT_SENDS:
 	case WAIT_DRAIN: /* on HTTP/2 the client may still take the end of other responses */
 		extended = c->http2 && acknowledged && c->unacknowledged > 0;

@@ -1,11 +1,12 @@
 /* wait.h - what a connection waits for: deadlines, making room and draining depend on it.
  *
- * A client that makes the server wait ends so (conn_timed_out() in conn/conn.c; the times are those of --limit):
+ * A client that makes the server wait ends so (conn_timed_out() in conn/conn.c, and check() in quic/deadline.c; the
+ * times are those of --limit):
  *
  * WAIT_REQUEST: after keepalive-timeout, closed; counted as keepalive. Part of a frame, or of a TLS record, is nothing.
  *
  * WAIT_HEAD: after head-timeout, 408 (HTTP/1.1) or GOAWAY (HTTP/2); counted as late. HTTP/3 does not wait: the stream
- * is reset.
+ * is reset, and a connection with such streams alone waits for a request.
  *
  * WAIT_CLIENT_SENDS: after timeout, 408 (HTTP/1.1, if no response has begun) or GOAWAY; counted as stalled.
  *
@@ -33,7 +34,7 @@ enum wait_for {
 
 struct waiting {
 	enum wait_for what;
-	int64_t since_ns; /* WAIT_JOB: when the longest wait for one began, on the clock of the loop; else 0 */
+	int64_t since_ns; /* when the longest wait for a job, or a header block, began, on the clock of the loop; else 0 */
 };
 
 #endif

@@ -49,8 +49,6 @@ struct streams *http2_streams(struct http2 *h) {
 	return &h->streams;
 }
 
-bool http2_in_block(const struct http2 *h) { return h->block_stream; }
-
 /* Sends the server's preface, which is its first frame (section 3.4), unless it has been sent. */
 static void greet(struct http2 *h, struct http2_output *out) {
 	static const struct {
@@ -92,8 +90,6 @@ void http2_announce_end(struct http2 *h, struct http2_output *out) {
 	http2_output_frame(h, out, FRAME_PING, 0, 0, drain_ping, sizeof drain_ping);
 	h->announced = true;
 }
-
-bool http2_end_announced(const struct http2 *h) { return h->announced && !h->draining; }
 
 void http2_drain(struct http2 *h, struct http2_output *out) {
 	if (!h->draining) go_away(h, HTTP2_NO_ERROR, out);

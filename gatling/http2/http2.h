@@ -34,17 +34,11 @@ enum { HTTP2_DRAIN_MS = 1000 };
 void http2_announce_end(struct http2 *http2, struct http2_output *out);
 void http2_drain(struct http2 *http2, struct http2_output *out);
 
-/* Returns whether the end is announced and http2_drain() has not been called. */
-bool http2_end_announced(const struct http2 *http2);
-
 /* Ends the session with ENHANCE_YOUR_CALM, since it takes too much memory. */
 void http2_calm(struct http2 *http2, struct http2_output *out);
 
 /* Drops incomplete requests: the client has closed its side, and sends no more. */
 void http2_input_ended(struct http2 *http2);
-
-/* Returns whether a header block has begun and not ended. */
-bool http2_in_block(const struct http2 *http2);
 
 bool http2_ended(const struct http2 *http2); /* the connection is to be closed when everything has been sent */
 
@@ -67,7 +61,8 @@ bool http2_next(struct http2 *http2, char *block, struct http2_piece *piece, str
  * failed; then the stream is reset. */
 void http2_write(struct http2 *http2, const struct http2_piece *piece, ssize_t length, struct http2_output *out);
 
-/* Returns what the session waits for, with nothing to send; see streams_wait(). */
+/* Returns what the session waits for, with nothing to send: WAIT_DRAIN when the end has been announced, WAIT_HEAD in a
+ * header block, otherwise what streams_wait() says. */
 struct waiting http2_waits(const struct http2 *http2);
 
 #endif

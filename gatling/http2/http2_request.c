@@ -102,6 +102,7 @@ enum http2_error http2_take_headers(struct http2 *h, const struct frame *f, stru
 	if (f->flags & FRAME_FLAG_END_HEADERS) return take_block(h, f->stream, f->flags, block, length, out);
 	h->block_length = 0;
 	h->block_stream = f->stream;
+	h->block_since_ns = h->context->exchanges->site->now_ns;
 	h->block_flags = f->flags;
 	h->continuations = 0;
 	return keep_block(h, block, length);

@@ -22,7 +22,9 @@ static void end_relay(struct http2 *h, struct stream *s, struct http2_output *ou
 }
 
 struct waiting http2_waits(const struct http2 *h) {
-	return h->block_stream ? (struct waiting){.what = WAIT_HEAD} : streams_wait(&h->streams);
+	if (h->announced && !h->draining) return (struct waiting){.what = WAIT_DRAIN};
+	if (h->block_stream) return (struct waiting){.what = WAIT_HEAD, .since_ns = h->block_since_ns};
+	return streams_wait(&h->streams);
 }
 
 static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }

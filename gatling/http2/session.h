@@ -45,6 +45,7 @@ struct http2 {
 	unsigned char *block;
 	size_t block_length;
 	uint32_t block_stream; /* 0: no block has begun */
+	int64_t block_since_ns;
 	uint8_t block_flags;
 	unsigned continuations;
 	/* counts of the current second */

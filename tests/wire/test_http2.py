@@ -20,6 +20,8 @@ from http2 import (
 )  # fmt: skip
 from served import BIG, SMALL
 
+LONG = 30_000_000
+
 
 @pytest.fixture
 def c(server):
@@ -639,6 +641,18 @@ def test_a_window_that_stays_shut_is_not_waited_for(build, files):
                 c.send(frame(PING, payload=b"12345678"))
                 time.sleep(0.1)
         assert c.ended() in (NO_ERROR, None)
+
+
+def test_a_header_block_has_its_time_whatever_is_sent_meanwhile(build, root):
+    root.write("long.bin", bytes(LONG))
+    with Server(build, root, "-j", "1", "--limit", "head-timeout=1") as server, Http2(server, receive_buffer=16384) as c:
+        c.ask("/long.bin")
+        c.send(frame(HEADERS, 0, c.next_stream, request("/small.bin")[:1]))
+        got = 0
+        while (f := c.frame()) and f.type != GOAWAY:
+            got += len(f.payload)
+            time.sleep(0.005)  # so it is still reading after that time
+        assert got < LONG
 
 
 @pytest.mark.parametrize("told", [False, True], ids=["timeout", "drain"])

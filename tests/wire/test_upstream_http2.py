@@ -91,6 +91,18 @@ class Client(Http2):
 # --- requests and responses ---
 
 
+@pytest.mark.parametrize("ask", [lambda c: c.ask("/api/x"), Client.connect], ids=["request", "tunnel"])
+def test_who_takes_the_only_request_back_is_idle(build, ask):
+    came = threading.Event()
+    with Upstream(lambda link: (link.head(), came.set(), link.ended())) as upstream:
+        with passing(build, upstream, flags=("--limit", "keepalive-timeout=1")) as server, Client(server) as c:
+            stream = ask(c)
+            assert came.wait(TIMEOUT)
+            c.send(frame(RST_STREAM, stream=stream, payload=CANCEL.to_bytes(4)))
+            begun = time.monotonic()
+            assert c.ended() == NO_ERROR and time.monotonic() - begun < 5
+
+
 def test_a_request_is_one_of_http_1_for_the_upstream(build):
     fields = [("accept", "a/b"), ("cookie", "a=b"), ("x-forwarded-for", "192.0.2.1"), ("te", "trailers"), ("cookie", "c=d"), ("proxy", "evil"),
               ("x_forwarded_for", "192.0.2.1"), ("user-agent", "u")]  # fmt: skip
