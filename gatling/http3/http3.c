@@ -66,9 +66,16 @@ struct streams *http3_streams(struct http3 *h) {
 	return &h->streams;
 }
 
+/* Returns whether there is a request whose head has come. Of others, a client could begin one after the other. */
+static bool has_request(const struct http3 *h) {
+	const struct http3_stream *q = h->requests ? h->all : NULL;
+	while (q && !(q->kind == HTTP3_REQUEST && q->has_head)) q = q->next;
+	return q;
+}
+
 struct waiting http3_wait(const struct http3 *h) {
 	struct waiting wait = streams_wait(&h->streams);
-	if (wait.what == WAIT_REQUEST && h->requests) wait.what = WAIT_CLIENT_TAKES;
+	if (wait.what == WAIT_REQUEST && has_request(h)) wait.what = WAIT_CLIENT_TAKES;
 	return wait;
 }
 

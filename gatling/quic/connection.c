@@ -240,6 +240,11 @@ void quic_set_callbacks(ngtcp2_callbacks *callbacks) {
 
 /* --- life --- */
 
+static ngtcp2_duration handshake_limit(const struct quic *e) {
+	const int limit_s = e->context->options->head_timeout_s;
+	return (ngtcp2_duration)(limit_s && limit_s < QUIC_HANDSHAKE_S ? limit_s : QUIC_HANDSHAKE_S) * NGTCP2_SECONDS;
+}
+
 /* Makes the ngtcp2_conn, which has the ID scid. */
 static bool make_conn(struct quic_connection *c, const ngtcp2_pkt_hd *head, const ngtcp2_path *path,
 					  const ngtcp2_cid *original, const ngtcp2_cid *scid) {
@@ -250,7 +255,7 @@ static bool make_conn(struct quic_connection *c, const ngtcp2_pkt_hd *head, cons
 	s.initial_ts = quic_now(e);
 	s.cc_algo = e->bbr ? NGTCP2_CC_ALGO_BBR : NGTCP2_CC_ALGO_CUBIC;
 	if (e->context->exchanges.upstreams) s.max_window = s.max_stream_window = QUIC_WINDOW_MAX;
-	s.handshake_timeout = QUIC_HANDSHAKE_S * NGTCP2_SECONDS;
+	s.handshake_timeout = handshake_limit(e);
 	ngtcp2_transport_params_default(&p);
 	p.initial_max_streams_bidi = STREAMS_MAX;
 	p.initial_max_streams_uni = HTTP3_UNI_STREAMS;

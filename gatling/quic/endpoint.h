@@ -19,7 +19,7 @@ enum {
 	QUIC_INITIAL_MIN = 1200, /* bytes of a datagram with an Initial packet (RFC 9000, section 14.1) */
 	QUIC_HOPS = 4,           /* channels that a datagram goes through at most */
 	QUIC_IDS = 4,            /* connection IDs that a connection may have in use, of either side */
-	QUIC_HANDSHAKE_S = 10,   /* after which a handshake is given up */
+	QUIC_HANDSHAKE_S = 10,   /* after which a handshake is given up, if not after --limit head-timeout */
 	QUIC_IDLE_S = 30,        /* the server's max_idle_timeout (RFC 9000, section 10.1) */
 	QUIC_TICKETS = 1,        /* of a handshake: a client of HTTP/3 has one connection (RFC 8446, appendix C.4) */
 	QUIC_LAST_S = 2,         /* between the announcement of the end and the end, without requests */

@@ -143,6 +143,21 @@ def test_streams_that_are_stopped_make_room_for_others(client, server):
         c.until(lambda: all(stream in c.order for stream in others), 5)
 
 
+def test_heads_that_do_not_come_keep_no_connection(http3, files, client):
+    flags = ("--limit", "keepalive-timeout=1", "--limit", "head-timeout=5")
+    with http3.serve(files, "-j", "1", *flags) as server, client.Client(server) as c:
+        begun = time.monotonic()
+        while c.end is None and time.monotonic() - begun < 8:
+            stream = c.open()
+            c.send(stream, b"\x01")
+            again = time.monotonic() + 0.3
+            while c.end is None and time.monotonic() < again:
+                c.turn(again - time.monotonic())
+            c.reset(stream, REQUEST_CANCELLED)
+            c.turn(0.1)
+        assert c.end and c.end.error_code == NO_ERROR
+
+
 def test_nothing_waits_for_downloads_that_are_not_read(http3, client):
     root = Root({f"f{i}": bytes([i]) * 70_000 for i in range(20)})
     with http3.serve(root, "-j", "1") as server, client.Client(server, window=1000, hold=True) as c:

@@ -31,15 +31,25 @@ static void an_address_that_does_not_answer_gets_three_times_what_it_sent(void *
 		fail_msg("%zu bytes for %zu", network_sums.bytes[0], network_sums.bytes[1]);
 }
 
-static void a_handshake_without_an_end_is_given_up(void **state) {
-	(void)state;
+static void is_given_up_after(int limit_s) {
 	assert_true(pass_until(is_accepted, SHORT_MS));
 	client->silent = true;
-	pass(QUIC_HANDSHAKE_S * 1000 - SHORT_MS);
+	pass(limit_s * 1000 - SHORT_MS);
 	assert_int_equal(server_quic()->half_open, 1);
 	pass(2 * SHORT_MS);
 	assert_int_equal(server_quic()->half_open, 0);
 	assert_true(nobody_is_left());
+}
+
+static void a_handshake_without_an_end_is_given_up(void **state) {
+	(void)state;
+	is_given_up_after(QUIC_HANDSHAKE_S);
+}
+
+static void a_handshake_has_no_more_time_than_heads_have(void **state) {
+	(void)state;
+	server_options()->head_timeout_s = 3;
+	is_given_up_after(3);
 }
 
 /* Leaves as many handshakes without an end, so that the next address is validated. */
@@ -227,6 +237,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(an_address_that_does_not_answer_gets_three_times_what_it_sent),
 		TEST(a_handshake_without_an_end_is_given_up),
+		TEST(a_handshake_has_no_more_time_than_heads_have),
 		TEST(when_many_handshakes_are_under_way_an_address_is_validated),
 		TEST(the_token_of_a_retry_is_of_one_address),
 		TEST(the_token_of_a_retry_is_valid_for_some_time),
