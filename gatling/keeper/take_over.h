@@ -33,7 +33,7 @@ enum {
 };
 
 struct take_over {
-	const char *path; /* NULL: no --take-over, and the rest is unused */
+	const char *path; /* NULL: no --take-over */
 	int listener;     /* of PATH; -1: none yet */
 	int channel;      /* the socket to the old process; -1: none */
 	bool follows;     /* the old process is a server of the same keeper */

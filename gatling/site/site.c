@@ -184,7 +184,7 @@ static void report_further_lines(const struct rules_reader *r) {
 /* A file of rules and its parser. */
 struct rules_kind {
 	enum site_file file;
-	bool closes; /* without it, the site may not be what its owner means: access is denied */
+	bool closes; /* as update_files() denies access without it, this is said */
 	void *(*parse)(struct slice text, struct rules_report *report);
 	void (*free)(void *rules);
 };

@@ -52,9 +52,9 @@ esac
 
 
 def made_up_uacme(directory, version="1.8.1"):
-    """Writes a uacme that signs for itself what is asked for, and notes that in the file asked, and in the file open
-    the descriptors with which it is asked for its version. It says that a certificate
-    has to be renewed if there is a file renew, which it removes."""
+    """Writes a uacme that signs for itself what is asked for, and notes that in the file asked, and in the file open the
+    descriptors that it has when it is asked for its version. It says that a certificate has to be renewed if there is a file
+    renew, which it removes."""
     (directory / "uacme").write_text(MADE_UP.replace("VERSION", version))
     (directory / "uacme").chmod(0o755)
     return directory

@@ -1,5 +1,6 @@
 /* answer.c - see answer.h. answer() decides in this order: method, what was answered a moment ago, site, path, HTTPS,
- * the owner's fields, passwords, whether the rules are known, forced rules, the file, or what takes its place. */
+ * the owner's fields, passwords of the site, whether the rules are known, forced rules, the file (with the passwords of
+ * its directory), or what takes its place. */
 #include "gatling/site/answer/answer.h"
 
 #include <errno.h>
@@ -149,6 +150,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	if (!d.site->redirects || !answer_by_rule(&d, true)) answer_path(&d);
 	if (d.guarded && r->status >= 300 && r->status < 400 && r->location.length)
 		r->lines = SLICE("Cache-Control: private, no-cache\r\n"); /* caches would store it for all */
+	/* a method that only rules and refusals answer: of a file it is 405 */
 	const bool refused = !d.ruled && (r->status == 401 || r->status >= 429);
 	if (serves || d.passed || !r->status || refused) return;
 	response_drop(r);

@@ -1,4 +1,4 @@
-/* answer_error.c - see decision.h: answers with errors, and checks passwords. */
+/* answer_error.c - see decision.h: answers with errors. */
 #include <errno.h>
 
 #include "gatling/base/text.h"

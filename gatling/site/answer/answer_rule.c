@@ -72,9 +72,9 @@ static int answer_rewritten(struct decision *d, int status) {
 	return answer_exact(d, status);
 }
 
-static void answer_rule(struct decision *d, const struct redirect *rule, bool there) {
+static void answer_rule(struct decision *d, const struct redirect *rule, bool has_file) {
 	if (rule->upstream || rule->refused) {
-		answer_upstream(d, rule, there);
+		answer_upstream(d, rule, has_file);
 		return;
 	}
 	if (rule->status >= 300 && rule->status < 400) {
@@ -84,7 +84,7 @@ static void answer_rule(struct decision *d, const struct redirect *rule, bool th
 		return;
 	}
 	d->lookup.error = rule->status >= 400;
-	d->lookup.is_substitute = !there || d->lookup.error;
+	d->lookup.is_substitute = !has_file || d->lookup.error;
 	const int error = rewrite(d, rule->target) ? answer_rewritten(d, rule->status) : ENOENT;
 	d->ruled = !error && d->response->representation && d->response->status == rule->status;
 	if (!error || !decision_admitted_without_file(d)) return;
@@ -130,7 +130,7 @@ static bool is_secure(const struct decision *d) {
 }
 
 /* Finds the first rule that applies to the path, and writes its target to the room, as a location. */
-static bool find_rule(struct decision *d, bool there, struct redirect *rule) {
+static bool find_rule(struct decision *d, bool has_file, struct redirect *rule) {
 	static const struct slice vary[] = {[0] = SLICE(""),
 										[REDIRECT_VARY_LANGUAGE] = SLICE("Vary: Accept-Language\r\n"),
 										[REDIRECT_VARY_COOKIE] = SLICE("Vary: Cookie\r\n"),
@@ -146,15 +146,15 @@ static bool find_rule(struct decision *d, bool there, struct redirect *rule) {
 											 .find_file = find_file,
 											 .reach = reach,
 											 .context = d};
-	const bool applies = redirect_rules_match(d->site->redirects, &request, there, d->context->room->location, rule);
+	const bool applies = redirect_rules_match(d->site->redirects, &request, has_file, d->context->room->location, rule);
 	d->vary = vary[rule->vary];
 	return applies;
 }
 
-bool answer_by_rule(struct decision *d, bool there) {
+bool answer_by_rule(struct decision *d, bool has_file) {
 	struct redirect rule;
-	const bool applies = find_rule(d, there, &rule);
-	if (applies) answer_rule(d, &rule, there);
+	const bool applies = find_rule(d, has_file, &rule);
+	if (applies) answer_rule(d, &rule, has_file);
 	return applies;
 }
 

@@ -1,5 +1,6 @@
 /* decision.h - a request while it is decided by answer.c, and the parts that answer it: answer_rule.c by a rule of
- * _redirects, answer_file.c with a file, answer_missing.c without one, answer_error.c with an error. */
+ * _redirects, answer_file.c with a file, answer_missing.c without one, answer_redirect.c with a redirect that no rule
+ * makes, answer_error.c with an error; answer_access.c says whom a password or an address admits. */
 #ifndef GATLING_SITE_ANSWER_DECISION_H
 #define GATLING_SITE_ANSWER_DECISION_H
 
@@ -24,7 +25,8 @@ struct decision {
 	bool passed;   /* a rule passes it on, whatever its method */
 	bool ruled;    /* the status is that of a rule */
 	/* path points to PATH_ROOM bytes behind a slash. They contain the site's prefix, then (from local on) the decoded
-	 * path of the request, of that length, and then perhaps the name of an index; NUL-terminated. */
+	 * path of the request, or the one that a rule has put in its place, of that length, and then perhaps the name of an
+	 * index; NUL-terminated. */
 	char *path, *local;
 	size_t length;
 };
@@ -74,8 +76,8 @@ bool answer_unknown(struct decision *d, int error);
 /* Returns whether a guard admits the request. If not, fills in the response. */
 bool decision_admitted(struct decision *d, const struct guard *guard);
 
-/* The same for the guard of a path, and for that of the request, if there is no file: the response hides what is
- * there. */
+/* The same for the guard of a path, and for that of the decision's path where the answer is not its file: the response
+ * hides what is there. */
 bool decision_admitted_to(struct decision *d, struct slice path);
 bool decision_admitted_without_file(struct decision *d);
 
@@ -122,9 +124,9 @@ int answer_file_or_page(struct decision *d, int status);
 
 /* --- answer_rule.c --- */
 
-/* Answers by the first rule of _redirects that applies. there: there may be a file, so that the rule must have a '!'.
- * Returns whether there was one. */
-bool answer_by_rule(struct decision *d, bool there);
+/* Answers by the first rule of _redirects that applies. has_file: there may be a file, so that the rule must have a
+ * '!'. Returns whether there was one. */
+bool answer_by_rule(struct decision *d, bool has_file);
 
 /* Has a rule for the scripts of the site run the index.php of the requested directory. Returns false if there is no
  * such file or rule. */

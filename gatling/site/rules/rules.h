@@ -1,4 +1,4 @@
-/* rules.h - what _headers and _redirects have in common: limits, and reports of mistakes. */
+/* rules.h - what files of rules have in common: limits, their lines, and reports of mistakes. */
 #ifndef GATLING_SITE_RULES_RULES_H
 #define GATLING_SITE_RULES_RULES_H
 
