@@ -17,6 +17,8 @@ enum {
 	PROXIED_SPLICED = 128 * 1024,     /* of a response, the most that go from socket to socket at a time */
 	PROXIED_SMALL = 16 * 1024, /* of a response with a struct proxied_share, or that is compressed; read with a head if
 								  much content is expected */
+	PROXIED_GZIPS = 96 * 1024, /* bytes held of a share, with those of another response's compression, up to which it is
+								  begun */
 	PROXIED_WAIT_MS = 60 * 1000,        /* to wait for the first byte of a response, and between bytes */
 	PROXIED_CONTENT_LEAST = 4096,       /* bytes of a request's content that restart a time limit; fewer do not */
 	PROXIED_TUNNEL_MS = 60 * 60 * 1000, /* to wait for a byte in a tunnel */

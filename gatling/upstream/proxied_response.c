@@ -29,10 +29,9 @@ void proxied_free_gzip(struct proxied *p) {
 	p->gzip = NULL;
 }
 
-/* Begins to compress the response. Returns false if there is no memory for it. Writers take at most half of a client's
- * share, which is for other responses, too. */
+/* Begins to compress the response. Returns false if there is no memory for it. */
 static bool begin_gzip(struct proxied *p) {
-	if (p->share && p->share->held + GZIP_WRITER > p->share->most / 2) return false;
+	if (p->share && p->share->held + GZIP_WRITER > PROXIED_GZIPS) return false;
 	p->gzip = gzip_writer_new();
 	if (p->gzip && p->share) p->share->held += GZIP_WRITER;
 	return p->gzip;

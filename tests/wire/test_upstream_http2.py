@@ -91,6 +91,12 @@ class Client(Http2):
 # --- requests and responses ---
 
 
+def test_nothing_waits_for_answers_that_are_not_taken(build):
+    with Upstream(lambda link: (link.head(), link.answer(b"x" * 100_000))) as upstream, passing(build, upstream) as server, Client(server, window=0) as c:
+        streams = [c.ask(f"/api/{n}") for n in range(40)]
+        assert {c.next(HEADERS).stream for _ in streams} == {*streams}
+
+
 @pytest.mark.parametrize("ask", [lambda c: c.ask("/api/x"), Client.connect], ids=["request", "tunnel"])
 def test_who_takes_the_only_request_back_is_idle(build, ask):
     came = threading.Event()
