@@ -204,7 +204,7 @@ def test_a_server_that_cannot_start_is_tried_again_and_the_reason_is_said(build,
         (place / "types").rename(place / "away")
         site.link()
         becomes(server, 503)
-        assert said(server, f"cannot read {place / 'types'}") and said(server, f"until it can: cannot read {place / 'types'}")
+        eventually(lambda: said(server, f"until it can: cannot read {place / 'types'}"))
         eventually(lambda: len(said(server, "until it can: cannot read")) == 3)  # after 1 and 2 s
         (place / "away").rename(place / "types")
         eventually(lambda: served(server) == b"2")
