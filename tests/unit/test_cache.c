@@ -169,7 +169,7 @@ static void half_of_the_files_that_may_be_sent_can_be_spared(void **state) {
 	enum { SENT = (100 - 8) / 2 + 8 }; /* of those in cache_over() */
 	(void)state;
 	struct representation *sent[SENT];
-	char name[sizeof "big-00"];
+	char name[16];
 	for (int i = 0; i < SENT; i++) {
 		assert_true(cache_spares_files(cache));
 		snprintf(name, sizeof name, "big-%d", i);
