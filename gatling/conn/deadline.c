@@ -9,9 +9,13 @@
 
 static struct waiting wait_of(enum wait_for what) { return (struct waiting){.what = what}; }
 
+/* While frames wait for the client, a header block only counts if its time ends first. */
 static struct waiting http2_wait_of(const struct conn *c) {
+	const struct conn_options *o = c->context->options;
+	const bool head_first = o->head_timeout_s && (!o->timeout_s || o->head_timeout_s <= o->timeout_s);
 	const struct waiting wait = http2_waits(c->http2);
-	return c->frames_wait && wait.what != WAIT_DRAIN && wait.what != WAIT_HEAD ? wait_of(WAIT_CLIENT_TAKES) : wait;
+	const bool takes = c->frames_wait && wait.what != WAIT_DRAIN && !(wait.what == WAIT_HEAD && head_first);
+	return takes ? wait_of(WAIT_CLIENT_TAKES) : wait;
 }
 
 struct waiting conn_waits(const struct conn *c) {

@@ -6,7 +6,7 @@
  * WAIT_REQUEST: after keepalive-timeout, closed; counted as keepalive. Part of a frame, or of a TLS record, is nothing.
  *
  * WAIT_HEAD: after head-timeout, 408 (HTTP/1.1) or GOAWAY (HTTP/2); counted as late. HTTP/3 does not wait: the stream
- * is reset, and a connection with such streams alone waits for a request.
+ * is reset, and a connection with such streams alone waits for a request; its time ends when theirs has.
  *
  * WAIT_CLIENT_SENDS: after timeout, 408 (HTTP/1.1, if no response has begun) or GOAWAY; counted as stalled.
  *

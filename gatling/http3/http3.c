@@ -79,6 +79,12 @@ struct waiting http3_wait(const struct http3 *h) {
 	return wait;
 }
 
+bool http3_receives_head(const struct http3 *h, int64_t before_ms) {
+	const struct http3_stream *q = h->requests ? h->all : NULL;
+	while (q && (q->kind != HTTP3_REQUEST || q->has_head || q->deaf || q->opened_ms >= before_ms)) q = q->next;
+	return q;
+}
+
 bool http3_end_late(struct http3 *h, int64_t since_ms) {
 	bool any = false;
 	for (struct http3_stream *q = h->requests ? h->all : NULL; q; q = q->next) {

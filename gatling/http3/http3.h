@@ -63,6 +63,9 @@ void http3_block(struct http3_stream *stream, bool blocked);
 
 /* --- the end --- */
 
+/* Returns whether part of a head has come on a stream that was opened before that time. */
+bool http3_receives_head(const struct http3 *http3, int64_t before_ms);
+
 /* Resets the streams that were opened before a time, on the clock of io_now(), and on which the head of a request has
  * not come. Returns whether there were any. */
 bool http3_end_late(struct http3 *http3, int64_t since_ms);

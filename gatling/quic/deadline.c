@@ -32,6 +32,8 @@ static void check(struct quic_connection *c, int64_t now_ms) {
 	if ((streams_take_progress(t) && c->open) || wait.what != c->waits) c->since_ms = now_ms;
 	c->waits = wait.what;
 	if (!limit_ms || now_ms - c->since_ms < limit_ms) return;
+	/* it has its own time; those that have begun later count for nothing */
+	if (wait.what == WAIT_REQUEST && http3_receives_head(c->http3, c->since_ms + limit_ms)) return;
 	c->since_ms = now_ms;
 	if (wait.what == WAIT_JOB) {
 		if (streams_give_up_waiting(t, io_now_ns(c->quic->context->loop) - limit_ms * 1000000)) quic_wants_write(c);

@@ -10,7 +10,7 @@ from base64 import b64encode
 import pytest
 
 from frames import (
-    DATA, EXCESSIVE_LOAD, GOAWAY_FIRST, NO_ERROR, REQUEST_CANCELLED, REQUEST_INCOMPLETE, REQUEST_REJECTED, frame, request,
+    DATA, EXCESSIVE_LOAD, GOAWAY_FIRST, HEADERS, NO_ERROR, REQUEST_CANCELLED, REQUEST_INCOMPLETE, REQUEST_REJECTED, frame, request,
 )  # fmt: skip
 from gatling import TIMEOUT, Root, eventually
 from served import BIG, SMALL
@@ -156,6 +156,21 @@ def test_heads_that_do_not_come_keep_no_connection(http3, files, client):
             c.reset(stream, REQUEST_CANCELLED)
             c.turn(0.1)
         assert c.end and c.end.error_code == NO_ERROR
+
+
+def test_a_head_that_has_begun_in_time_is_waited_for(http3, files, client):
+    flags = ("--limit", "keepalive-timeout=2", "--limit", "head-timeout=8")
+    with http3.serve(files, "-j", "1", *flags) as server, client.Client(server) as c:
+        assert c.get("/small.bin").body == SMALL
+        stream, head = c.open(), frame(HEADERS, request("/small.bin"))
+        begun = time.monotonic()
+        while time.monotonic() - begun < 1:
+            c.turn(begun + 1 - time.monotonic())
+        c.send(stream, head[:3])
+        while c.end is None and time.monotonic() - begun < 5:
+            c.turn(begun + 5 - time.monotonic())
+        c.send(stream, head[3:], end=True)
+        assert c.answer(stream).body == SMALL
 
 
 def test_nothing_waits_for_downloads_that_are_not_read(http3, client):

@@ -649,9 +649,10 @@ def test_a_header_block_has_its_time_whatever_is_sent_meanwhile(build, root):
         c.ask("/long.bin")
         c.send(frame(HEADERS, 0, c.next_stream, request("/small.bin")[:1]))
         got = 0
-        while (f := c.frame()) and f.type != GOAWAY:
-            got += len(f.payload)
-            time.sleep(0.005)  # so it is still reading after that time
+        with contextlib.suppress(AssertionError):  # it may end within a frame
+            while (f := c.frame()) and f.type != GOAWAY:
+                got += len(f.payload)
+                time.sleep(0.005)  # so it is still reading after that time
         assert got < LONG
 
 
