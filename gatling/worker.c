@@ -104,7 +104,8 @@ static int start(struct worker *w) {
 													 .batches = &w->context.batches,
 													 .limits = w->limits,
 													 .trust = &w->options->conn.trust};
-	w->context.http2 = (struct http2_context){.exchanges = &w->context.exchanges, .memory_max = BUDGET_CONNECTION};
+	w->context.http2 = (struct http2_context){.exchanges = &w->context.exchanges,
+											  .memory_max = w->upstreams_max ? BUDGET_PASSES : BUDGET_CONNECTION};
 	if (!w->context.loop || workspace_open() == -1 ||
 		site_context_open(&w->context.site, w->context.loop, w->root, &w->options->site, (unsigned)w->options->workers,
 						  cached, open) == -1)
@@ -120,7 +121,6 @@ static int start(struct worker *w) {
 												.connections = w->upstreams_max,
 												.gzip = w->options->upstream_gzip};
 	if (w->upstreams_max && !(w->context.exchanges.upstreams = upstreams_new(&upstreams))) return -1;
-	if (w->upstreams_max) w->context.http2.memory_max = BUDGET_PASSES;
 	w->context.site.challenges = w->challenges;
 	w->context.site.directory = w->directory;
 	if (w->directory[1] && docroot_is_chroot(&w->context.site.docroot)) w->context.site.docroot.outside = w->directory;

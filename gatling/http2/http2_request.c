@@ -52,8 +52,8 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	if (ignored) return HTTP2_NO_ERROR;
 	if (open && status == REQUEST_MALFORMED) return http2_reset(h, id, HTTP2_PROTOCOL_ERROR, out);
 	if (open) return conclude(h, id, stream_take_trailers(open, request.lines, !asked.receiving), out);
-	/* the memory may grow, see STREAMS_PASSED_CONTENT */
-	const bool full = http2_memory(h) > h->context->memory_max / 2;
+	/* the memory may grow, see STREAMS_PASSED_CONTENT; that of answers has a limit of its own */
+	const bool full = http2_memory(h) > h->context->memory_max / 2 + h->streams.share.held;
 	const enum streams_taken taken = streams_take_request(&h->streams, &asked, &request, status, full);
 	return taken == STREAMS_TAKEN ? answer_request(h, &asked, status, out) : conclude(h, id, taken, out);
 }

@@ -82,8 +82,8 @@ enum http3_error http3_take_section(struct http3 *h, struct http3_stream *q, str
 	}
 	q->has_head = true;
 	if (h->draining && q->id > h->highest) return conclude(h, q, STREAMS_REFUSED);
-	/* the memory may grow, see STREAMS_PASSED_CONTENT */
-	const bool full = http3_memory(h) > h->context->memory_max / 2;
+	/* the memory may grow, see STREAMS_PASSED_CONTENT; that of answers has limits of its own */
+	const bool full = http3_kept(h) > h->context->memory_max / 2 + h->streams.share.held;
 	const enum streams_taken taken = streams_take_request(&h->streams, &asked, &request, status, full);
 	return taken == STREAMS_TAKEN ? answer_request(h, q, &asked, status) : conclude(h, q, taken);
 }

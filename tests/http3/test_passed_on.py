@@ -48,3 +48,10 @@ def test_the_answer_to_a_head_has_its_length_and_no_content(http3, client):
         with passing(http3, upstream) as server, client.Client(server) as c:
             answer = c.get("/api/x", method="HEAD")
             assert answer["content-length"] == "5" and not answer.body
+
+
+def test_nothing_waits_for_answers_that_are_not_taken(http3, client):
+    with Upstream(lambda link: (link.head(), link.answer(b"x" * 100_000))) as upstream:
+        with passing(http3, upstream) as server, client.Client(server, window=1000, hold=True) as c:
+            streams = [c.ask(f"/api/{n}") for n in range(20)]
+            c.until(lambda: all(stream in c.order for stream in streams))
