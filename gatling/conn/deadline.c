@@ -9,13 +9,15 @@
 
 static struct waiting wait_of(enum wait_for what) { return (struct waiting){.what = what}; }
 
-/* While frames wait for the client, a header block only counts if its time ends first. */
+/* Returns whether the time of a head ends before that of a client that takes nothing. */
+static bool head_ends_first(const struct conn_options *o) {
+	return o->head_timeout_s && (!o->timeout_s || o->head_timeout_s <= o->timeout_s);
+}
+
 static struct waiting http2_wait_of(const struct conn *c) {
-	const struct conn_options *o = c->context->options;
-	const bool head_first = o->head_timeout_s && (!o->timeout_s || o->head_timeout_s <= o->timeout_s);
 	const struct waiting wait = http2_waits(c->http2);
-	const bool takes = c->frames_wait && wait.what != WAIT_DRAIN && !(wait.what == WAIT_HEAD && head_first);
-	return takes ? wait_of(WAIT_CLIENT_TAKES) : wait;
+	if (!c->frames_wait || wait.what == WAIT_DRAIN) return wait;
+	return wait.what == WAIT_HEAD && head_ends_first(c->context->options) ? wait : wait_of(WAIT_CLIENT_TAKES);
 }
 
 struct waiting conn_waits(const struct conn *c) {
@@ -57,18 +59,21 @@ static int64_t linger_ms(const struct conn *c) {
 	return c->context->draining == DRAIN_IDLE ? CONN_LINGER_LAST_MS : CONN_LINGER_MS;
 }
 
-/* The deadline of a request that waits for a job, or that comes in a header block, is its own, whatever other streams
- * do. */
+/* Returns how much of a time limit has passed already. A request that waits for a job, or that comes in a header block,
+ * has its own, whatever other streams do. */
+static int64_t waited_ms(const struct conn *c, struct waiting wait) {
+	return wait.since_ns ? (c->context->site.now_ns - wait.since_ns) / 1000000 : 0;
+}
+
 static int64_t timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
 	const struct waiting wait = conn_waits(c);
-	const int64_t waited_ms = wait.since_ns ? (c->context->site.now_ns - wait.since_ns) / 1000000 : 0;
 	switch (wait.what) {
 	case WAIT_REQUEST: return milliseconds(o->keepalive_timeout_s);
-	case WAIT_HEAD: return milliseconds(o->head_timeout_s) - waited_ms;
+	case WAIT_HEAD: return milliseconds(o->head_timeout_s) - waited_ms(c, wait);
 	case WAIT_CLIENT_SENDS:
 	case WAIT_CLIENT_TAKES: return milliseconds(o->timeout_s);
-	case WAIT_JOB: return milliseconds(o->timeout_s) - waited_ms;
+	case WAIT_JOB: return milliseconds(o->timeout_s) - waited_ms(c, wait);
 	case WAIT_TUNNEL:
 	case WAIT_UPSTREAM:
 		if (c->input_ended && c->state == CONN_PASS) return CONN_GONE_MS;

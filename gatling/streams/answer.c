@@ -57,7 +57,7 @@ bool stream_fill(struct stream *s, struct exchange *x, struct response *r, struc
 		return false;
 	}
 	s->holds = hold;
-	s->streams->held[hold]++;
+	if (hold) s->streams->held[hold]++;
 	s->block_length = block.length;
 	s->ended = sent && !iob_bytesleft(s->batch->iob);
 	s->batch->responses = 1;

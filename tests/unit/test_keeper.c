@@ -1,6 +1,5 @@
 /* test_keeper.c - the keeper starts a server for each directory that DIR becomes, whenever the one before ends. Servers
  * here serve nothing, and end as soon as they have a successor. */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
