@@ -273,7 +273,7 @@ enum conn_state conn_http1_pass(struct conn *c, struct conn_run *run) {
 /* Sends a 100 (Continue). It has to wait if earlier responses, which have left, still fill the socket. */
 enum conn_state conn_http1_continue(struct conn *c) {
 	struct batch_pool *pool = &c->context->batches;
-	struct response_batch *x = response_batch_take(pool);
+	struct response_batch *x = response_batch_take(pool, BATCH_SMALL);
 	uint64_t sent = 0;
 	if (!x) return CONN_CLOSED;
 	enum iob_result result = iob_addbuf(x->iob, http1_continue.at, http1_continue.length, NULL, NULL) == 0

@@ -111,7 +111,7 @@ bool conn_is_reset(const struct conn *c) {
 }
 
 bool conn_take_batch(struct conn *c) {
-	if (!c->outgoing) c->outgoing = response_batch_take(&c->context->batches);
+	if (!c->outgoing) c->outgoing = response_batch_take(&c->context->batches, BATCH_LARGE);
 	return c->outgoing;
 }
 

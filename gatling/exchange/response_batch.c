@@ -12,12 +12,19 @@ void batch_pool_set_time(struct batch_pool *pool, time_t now) {
 	access_set_time(&pool->style, now);
 }
 
-struct response_batch *response_batch_take(struct batch_pool *pool) {
-	struct response_batch *x = pool->spare;
-	if (x) {
-		pool->spare = x->next;
-		pool->spares--;
-	} else if (!(x = calloc(1, sizeof *x)) || !(x->iob = iob_new())) {
+/* Takes a batch out of those that are kept. */
+static struct response_batch *take_spare(struct batch_pool *pool, enum batch_size size) {
+	struct response_batch *x = pool->spare[size];
+	if (!x) return NULL;
+	pool->spare[size] = x->next;
+	pool->spares[size]--;
+	return x;
+}
+
+struct response_batch *response_batch_take(struct batch_pool *pool, enum batch_size size) {
+	struct response_batch *x = take_spare(pool, size);
+	if (!x && size == BATCH_LARGE) x = take_spare(pool, BATCH_SMALL);
+	if (!x && (!(x = calloc(1, sizeof *x)) || !(x->iob = iob_new()))) {
 		free(x);
 		return NULL;
 	}
@@ -42,26 +49,24 @@ void response_batch_reset(struct batch_pool *pool, struct response_batch *x) {
 
 void response_batch_return(struct batch_pool *pool, struct response_batch *x) {
 	response_batch_reset(pool, x);
-	if (pool->spares == BATCHES_SPARE) {
-		response_batch_free(x);
-		return;
-	}
 	if (x->lines_size > BATCH_LINES_KEPT) {
 		free(x->lines);
 		x->lines = NULL;
 		x->lines_size = 0;
 	}
-	x->next = pool->spare;
-	pool->spare = x;
-	pool->spares++;
+	const enum batch_size size = response_batch_memory(x) > BATCH_SMALL_MAX ? BATCH_LARGE : BATCH_SMALL;
+	if (pool->spares[size] == BATCHES_SPARE) {
+		response_batch_free(x);
+		return;
+	}
+	x->next = pool->spare[size];
+	pool->spare[size] = x;
+	pool->spares[size]++;
 }
 
 void response_batch_free_spares(struct batch_pool *pool) {
-	for (struct response_batch *x; (x = pool->spare);) {
-		pool->spare = x->next;
-		response_batch_free(x);
-	}
-	pool->spares = 0;
+	struct response_batch *x;
+	while ((x = take_spare(pool, BATCH_SMALL)) || (x = take_spare(pool, BATCH_LARGE))) response_batch_free(x);
 }
 
 void response_batch_time(struct response_batch *x, bool done) {

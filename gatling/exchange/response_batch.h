@@ -9,9 +9,14 @@
 #include "io/iob.h"
 
 enum {
-	BATCHES_SPARE = 256,        /* kept for reuse */
-	BATCH_LINES_KEPT = 4 * 1024 /* bytes for the log that each of them keeps room for */
+	BATCHES_SPARE = 256,        /* of each size, kept for reuse */
+	BATCH_SMALL_MAX = 2 * 1024, /* bytes of memory that a small one takes */
+	BATCH_LINES_KEPT = 4 * 1024 /* bytes for the log that a large one keeps room for */
 };
+
+/* Connections take large batches, which have room for many responses; streams small ones, since a client may have many
+ * of them wait. Both grow as is needed. */
+enum batch_size { BATCH_SMALL, BATCH_LARGE, BATCH_SIZES };
 
 struct response_batch {
 	iob *iob;
@@ -35,15 +40,15 @@ struct batch_pool {
 	char line[ACCESS_LINE_MAX + ACCESS_END_MAX];
 	size_t line_length;
 	struct response_batch *line_of;
-	struct response_batch *spare;
-	unsigned spares;
+	struct response_batch *spare[BATCH_SIZES];
+	unsigned spares[BATCH_SIZES];
 };
 
 /* Sets the time of the lines that are logged from now on. */
 void batch_pool_set_time(struct batch_pool *pool, time_t now);
 
-/* Takes an empty batch from the pool. NULL: ENOMEM. */
-struct response_batch *response_batch_take(struct batch_pool *pool);
+/* Takes an empty batch, from the pool if it has one. NULL: ENOMEM. */
+struct response_batch *response_batch_take(struct batch_pool *pool, enum batch_size size);
 
 /* Empties the batch. */
 void response_batch_reset(struct batch_pool *pool, struct response_batch *batch);

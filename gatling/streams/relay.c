@@ -19,7 +19,7 @@ static size_t unsent(const void *stream) {
 }
 
 static bool take_batch(struct stream *s) {
-	s->batch = response_batch_take(s->streams->exchanges->batches);
+	s->batch = response_batch_take(s->streams->exchanges->batches, BATCH_SMALL);
 	return s->batch;
 }
 
