@@ -32,7 +32,7 @@ void heavy_add(struct heavy_addresses *h, uint64_t network, uint64_t weight) {
 	if (weight) h->address[h->count++] = (struct heavy_address){.network = network, .weight = weight};
 }
 
-void heavy_find(struct heavy_addresses *h, const struct conn_context *w, walk_fn *weight) {
+void heavy_find(struct heavy_addresses *h, const struct conn_context *w, walk_fn *weight, bool alone) {
 	uint64_t all = 0;
 	h->count = 0;
 	for (struct walked at = {0}; walk_on(&at, w);) {
@@ -48,7 +48,7 @@ void heavy_find(struct heavy_addresses *h, const struct conn_context *w, walk_fn
 	}
 	for (unsigned i = h->count; i-- > 0;) {
 		const uint64_t n = h->address[i].weight;
-		if (n <= all / HEAVY_PART || n == all) h->address[i] = h->address[--h->count];
+		if (n <= all / HEAVY_PART || (n == all && !alone)) h->address[i] = h->address[--h->count];
 	}
 }
 

@@ -21,9 +21,9 @@ struct heavy_addresses {
 
 void heavy_add(struct heavy_addresses *heavy, uint64_t network, uint64_t weight);
 
-/* Finds the addresses with more than an eighth of what a worker's connections have, but not one that has all of it.
- * Their weights become what they have. Walks over all connections twice. */
-void heavy_find(struct heavy_addresses *heavy, const struct conn_context *context, walk_fn *weight);
+/* Finds the addresses with more than an eighth of what a worker's connections have; one that has all of it only if
+ * `alone` says so. Their weights become what they have. Walks over all connections twice. */
+void heavy_find(struct heavy_addresses *heavy, const struct conn_context *context, walk_fn *weight, bool alone);
 
 /* Returns the weight of a client's address, or 0 if it has none. */
 uint64_t heavy_weight(const struct heavy_addresses *heavy, const struct peer *peer);

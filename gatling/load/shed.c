@@ -135,10 +135,14 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted, bool descript
 	if (descriptors != s->descriptors) s->first = s->count;
 	s->descriptors = descriptors;
 	if (wanted > SHED_BATCH) wanted = SHED_BATCH;
+	const bool alone = w->connections > (uint64_t)w->connections_max * (s->alone ? SHED_FROM : SHED_LAST) / 100;
+	const bool anew = alone && !s->alone; /* it could take the last places before the next walk */
+	if (anew) s->first = s->count;
 	while (gone < wanted) {
 		if (s->first == s->count) {
-			if (io_now(w->loop) < s->walk_ms) break;
-			heavy_find(&s->heavy, w, one);
+			if (!(anew && !s->alone) && io_now(w->loop) < s->walk_ms) break;
+			s->alone = alone;
+			heavy_find(&s->heavy, w, one, alone);
 			find(w, s, rank_of);
 			keep_heavy(s);
 			s->walk_ms = io_now(w->loop) + SHED_WALK_MS;
@@ -216,7 +220,7 @@ __attribute__((cold)) static void shed_memory(struct conn_context *w, enum budge
 	unsigned gone = 0;
 	s->budget = budget;
 	while (!has_relief(w, budget)) {
-		heavy_find(&s->heavy, w, has_of[budget]);
+		heavy_find(&s->heavy, w, has_of[budget], false);
 		find(w, s, memory_rank);
 		if (!s->count) break;
 		for (unsigned i = 0; i < s->count && !has_relief(w, budget); i++, gone++) {

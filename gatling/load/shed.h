@@ -8,7 +8,8 @@
 #include "gatling/load/heavy.h"
 
 enum {
-	SHED_FROM = 90,        /* per cent of its connections at which a worker begins to close some */
+	SHED_FROM = 90,        /* per cent of its connections at which a worker begins to close some, */
+	SHED_LAST = 95,        /* and above which an address that has all of them, as a proxy may, gives way, too */
 	SHED_HEAD_MS = 3000,   /* how long a head or handshake may take, */
 	SHED_IDLE_MS = 1000,   /* and a connection may be idle, before it is closed to make room */
 	SHED_BATCH = 64,       /* connections closed at a time */
@@ -27,6 +28,7 @@ struct shed {
 	} candidate[2 * SHED_CANDIDATES]; /* the second half is used during a walk */
 	unsigned first, count;            /* the candidates from first to count have not been tried yet */
 	bool descriptors;                 /* they are those that have one */
+	bool alone;                       /* an address that has all was heavy in the last walk */
 	enum budget budget;               /* of which they have most, if this is about memory */
 	int64_t walk_ms;                  /* when the next walk may be */
 	unsigned long heads, idle, refused;
