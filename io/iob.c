@@ -46,6 +46,7 @@ struct iob {
 	char *arena;
 	size_t arena_used, arena_size;
 	uint64_t left;
+	int64_t full_ms; /* since when the socket has been full; 0: it is not */
 	struct part inline_part[INLINE_PARTS];
 	char inline_arena[INLINE_ARENA];
 };
@@ -59,6 +60,7 @@ iob *iob_new(void) {
 	b->arena_size = INLINE_ARENA;
 	b->first = b->end = b->arena_used = 0;
 	b->left = 0;
+	b->full_ms = 0;
 	return b;
 }
 
@@ -82,6 +84,7 @@ void iob_reset(iob *b) {
 	while (b->first < b->end) release_part(&b->part[b->first++]);
 	b->first = b->end = b->arena_used = 0;
 	b->left = 0;
+	b->full_ms = 0;
 	if (b->part_size > PARTS_KEPT || b->arena_size > ARENA_KEPT) shrink(b);
 }
 
@@ -320,7 +323,8 @@ static ssize_t read_file(io_loop *loop, int fd, const struct part *p, void *buff
 }
 
 /* Sends the n parts in memory and up to most bytes of the file behind them; last: as rest of iob_send(). Returns as
- * io_trywritev() or io_sendfile(). If the file fails, the parts before it are still sent. */
+ * io_trywritev() or io_sendfile(), or -1 with EINPROGRESS while a thread reads the file. If the file fails, the parts
+ * before it are still sent. */
 static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vector, int n, uint64_t most,
 						 enum io_rest last) {
 	const struct part *p = &b->part[b->first + (size_t)n];
@@ -328,7 +332,7 @@ static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vect
 	if (reference || (p->buffer && p->length > IOB_FILE_PIECE)) {
 		if (length > most) length = most;
 		if (!io_in_memory(loop, fd, p->file, p->offset, length, p->length)) {
-			errno = EAGAIN;
+			errno = EINPROGRESS;
 			return -1;
 		}
 		if (length == p->length && p->unchanged && !p->unchanged(p->owner)) {
@@ -341,13 +345,21 @@ static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vect
 	}
 	length = p->length < most ? p->length : most;
 	ssize_t got = read_file(loop, fd, p, loop->piece, length < IOB_FILE_PIECE ? (size_t)length : IOB_FILE_PIECE);
-	if (got == -1 && (errno == EAGAIN || n == 0)) return -1;
+	if (got == -1 && errno == EAGAIN) errno = EINPROGRESS;
+	if (got == -1 && (errno == EINPROGRESS || n == 0)) return -1;
 	bool ends = got != -1 && (uint64_t)got == p->length && p + 1 == b->part + b->end;
 	if (got != -1) vector[n++] = (struct iovec){.iov_base = loop->piece, .iov_len = (size_t)got};
 	return io_trywritev(loop, fd, vector, n, ends ? last : IO_MORE);
 }
 
+/* Has the file at the front copied if its reader is slow. */
+static void copy_for_slow(const io_loop *loop, iob *b) {
+	if (b->full_ms && io_now(loop) - b->full_ms >= IOB_SLOW_MS && b->left) b->part[b->first].copied = true;
+	b->full_ms = 0;
+}
+
 enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_rest last, uint64_t *sent) {
+	copy_for_slow(loop, b);
 	while (b->left) {
 		if (!most) return IOB_AGAIN;
 		struct iovec vector[IO_HEAD_PARTS + 1];
@@ -362,7 +374,8 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 		} else {
 			r = io_trywritev(loop, fd, vector, n, next < b->part + b->end ? IO_MORE : last);
 		}
-		if (r == -1 && errno == EAGAIN) return IOB_AGAIN;
+		if (r == -1 && errno == EAGAIN) b->full_ms = io_now(loop);
+		if (r == -1 && (errno == EAGAIN || errno == EINPROGRESS)) return IOB_AGAIN;
 		if (r == -1 && errno != EFAULT) return IOB_FAILED;
 		if (r <= 0) { /* EFAULT: a mapped file has become shorter */
 			errno = EIO;

@@ -20,7 +20,10 @@ enum {
 	/* Only so many bytes at its end are copied; those before them are sent by reference (sendfile(2)). Once this many
 	 * bytes have been accepted behind them, they have left the queues of the sender's and the receiver's sockets, which
 	 * may be on the same machine. */
-	IOB_FILE_COPIED = 64 * 1024 * 1024
+	IOB_FILE_COPIED = 64 * 1024 * 1024,
+	/* A file is copied, too, from when the socket has been full for so many milliseconds: a slow reader may take what
+	 * is sent by reference long after `unchanged` was called. */
+	IOB_SLOW_MS = 100
 };
 
 /* Called once, when a part has been sent or is dropped. */
@@ -59,8 +62,8 @@ struct iob_file {
 	 * is when its bytes leave. */
 	iob_unchanged *unchanged;
 	/* The bytes are copied before `unchanged` is called, so that a response that arrives whole is of one state of the
-	 * file. Otherwise they are sent by reference (sendfile(2)), and include what is written to the file while the last
-	 * of them are under way. */
+	 * file. Otherwise they are sent by reference (sendfile(2)) until the reader is slow (IOB_SLOW_MS), and include what
+	 * is written to the file while the last of them are under way. */
 	bool copied;
 };
 

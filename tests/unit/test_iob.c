@@ -363,6 +363,25 @@ static void the_end_of_a_file_that_has_changed_is_not_sent(void **state) {
 	munmap(map, FILE_SIZE);
 }
 
+static void what_a_slow_reader_has_not_taken_does_not_change_with_the_file(void **state) {
+	(void)state;
+	static char other[FILE_SIZE];
+	uint64_t sent = 0;
+	iob *b = iob_new();
+	add_file(b, 0, FILE_SIZE, NULL);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_AGAIN);
+	await_reader();
+	const int64_t until_ms = io_now(loop) + IOB_SLOW_MS;
+	while (io_now(loop) < until_ms) (void)io_wait(loop, (int)(until_ms - io_now(loop)));
+	receive(SIZE_MAX);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_AGAIN);
+	assert_true(sent > got_length);
+	assert_int_equal(pwrite(file, other, FILE_SIZE, 0), FILE_SIZE);
+	receive(SIZE_MAX);
+	assert_int_equal(got_length, sent);
+	iob_free(b);
+}
+
 static void a_file_that_was_mapped_and_has_become_shorter_fails(void **state) {
 	(void)state;
 	char *map = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);
@@ -645,6 +664,7 @@ int main(void) {
 		WITH_SOCKETS(a_file_that_ends_too_soon_fails_and_is_not_padded),
 		WITH_SOCKETS(a_file_that_may_change_comes_out_whole),
 		WITH_SOCKETS(the_end_of_a_file_that_has_changed_is_not_sent),
+		WITH_SOCKETS(what_a_slow_reader_has_not_taken_does_not_change_with_the_file),
 		WITH_SOCKETS(a_file_that_was_mapped_and_has_become_shorter_fails),
 		WITH_SOCKETS(a_peer_that_is_gone_fails_the_batch),
 		WITH_SOCKETS(any_mixture_comes_out_whole),
