@@ -78,18 +78,29 @@ static inline uint64_t file_version_hash_inode(dev_t device, ino_t inode) {
  * kernel's clock, which is 1 to 10 ms, does not change them. */
 enum { FILE_VERSION_SETTLES_MS = 100 };
 
-/* Returns the milliseconds until the last change was FILE_VERSION_SETTLES_MS ago; 0: it was. */
-static inline int file_version_unsettled_ms(const struct file_version *version) {
+/* Returns the time that the system's clock shows. */
+static inline struct timespec file_version_clock(void) {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
+	return now;
+}
+
+/* Returns the milliseconds until the last change was FILE_VERSION_SETTLES_MS ago; 0: it was. */
+static inline int file_version_unsettled_ms(const struct file_version *version) {
+	const struct timespec now = file_version_clock();
 	int64_t age_ms =
 		((int64_t)now.tv_sec - version->changed.tv_sec) * 1000 + (now.tv_nsec - version->changed.tv_nsec) / 1000000;
 	if (!version->mode || age_ms >= FILE_VERSION_SETTLES_MS || age_ms <= -FILE_VERSION_SETTLES_MS) return 0;
 	return FILE_VERSION_SETTLES_MS - (int)age_ms;
 }
 
-static inline bool file_version_recent(const struct file_version *version, time_t now) {
-	return version->changed.tv_sec > now - FILE_VERSION_RECENT_S;
+/* Returns whether the last change was less than FILE_VERSION_RECENT_S before a time, or before now. */
+static inline bool file_version_recent_at(const struct file_version *version, struct timespec time) {
+	time.tv_sec -= FILE_VERSION_RECENT_S;
+	return file_version_compare_times(version->changed, time) > 0;
+}
+static inline bool file_version_recent(const struct file_version *version) {
+	return file_version_recent_at(version, file_version_clock());
 }
 
 #endif

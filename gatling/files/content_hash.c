@@ -147,13 +147,13 @@ static struct file_version settled_version(int file) {
 
 /* Returns whether the hash of a version is known. */
 static bool is_known(const struct file_version *id, unsigned char *content_hash) {
-	return !file_version_recent(id, time(NULL)) && content_hash_find(id, content_hash);
+	return !file_version_recent(id) && content_hash_find(id, content_hash);
 }
 
 /* Remembers a hash, if the file still has the version that it had before it was read. */
 static void keep(int file, const struct file_version *id, const unsigned char *content_hash) {
 	const struct file_version now = version_of(file);
-	if (!file_version_recent(id, time(NULL)) && file_version_same(id, &now)) content_hash_keep(id, content_hash);
+	if (!file_version_recent(id) && file_version_same(id, &now)) content_hash_keep(id, content_hash);
 }
 
 /* Hashes a file from *at to end. patient: gives way to what clients wait for. *at is how far it came. Returns 0 or an
@@ -220,7 +220,7 @@ static void end_turn(void) {
 /* Returns a reference to the state for a version, or NULL without memory. One of a file that may change without a
  * change of its times is not shared. */
 static struct content_hash_state *join(const struct file_version *id, uint64_t size) {
-	const bool shared = id->mode && !file_version_recent(id, time(NULL));
+	const bool shared = id->mode && !file_version_recent(id);
 	struct content_hash_state *s;
 	pthread_mutex_lock(&mutex);
 	LIST_FOREACH(s, &states, link)

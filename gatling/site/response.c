@@ -160,10 +160,8 @@ static int add_file(iob *batch, struct representation *f, uint64_t first, uint64
 	}
 	if (f->body) return iob_addbuf(batch, f->body + first, length, representation_release, f);
 	if (copy_file(batch, f, first, length)) return 0;
-	const struct iob_file file = {.fd = f->fd,
-								  .map = f->map,
-								  .unchanged = representation_unwritten,
-								  .copied = file_version_recent(&f->version, time(NULL))};
+	const struct iob_file file = {
+		.fd = f->fd, .map = f->map, .unchanged = representation_unwritten, .copied = file_version_recent(&f->version)};
 	return iob_addfile(batch, file, (off_t)first, length, representation_release, f);
 }
 

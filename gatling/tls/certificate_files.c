@@ -180,7 +180,7 @@ static void update_names(struct walk *w, struct certificate_directory *d) {
 	d->names = names;
 	d->end = names + length;
 	d->version = now;
-	d->recent = file_version_recent(&now, time(NULL));
+	d->recent = file_version_recent(&now);
 	d->again_ms = clock_ms() + 20 * (clock_ms() - started);
 }
 

@@ -8,8 +8,7 @@ enum { NOW_MS = 5000, NEXT_MS = NOW_MS + CACHE_CHECK_MS };
 
 /* Returns the version of a file that changed so many milliseconds ago. */
 static struct file_version changed(int64_t ago_ms) {
-	struct timespec at;
-	clock_gettime(CLOCK_REALTIME, &at);
+	const struct timespec at = file_version_clock();
 	int64_t ms = (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000 - ago_ms;
 	return (struct file_version){.mode = S_IFREG, .changed = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}};
 }
@@ -17,7 +16,7 @@ static struct file_version changed(int64_t ago_ms) {
 static void files_that_did_not_just_change_are_checked_each_time(void **state) {
 	(void)state;
 	const struct file_version version[CODINGS] = {[CODING_GZIP] = changed(60000)};
-	struct freshness f = freshness_loaded(version, time(NULL), false, false, NOW_MS);
+	struct freshness f = freshness_loaded(version, file_version_clock(), false, false, NOW_MS);
 	assert_true(freshness_settled(&f));
 	assert_int_equal(freshness_lasts_until(&f), NEXT_MS);
 	assert_int_equal(freshness_due(&f, version, NEXT_MS - 1), DUE_NOTHING);
@@ -30,7 +29,7 @@ static void files_that_did_not_just_change_are_checked_each_time(void **state) {
 static void files_whose_directory_was_not_checked_are_checked_at_once(void **state) {
 	(void)state;
 	const struct file_version version[CODINGS] = {changed(60000)};
-	struct freshness f = freshness_loaded(version, time(NULL), false, true, NOW_MS);
+	struct freshness f = freshness_loaded(version, file_version_clock(), false, true, NOW_MS);
 	assert_true(freshness_settled(&f));
 	assert_int_equal(freshness_lasts_until(&f), NOW_MS);
 	assert_int_equal(freshness_due(&f, version, NOW_MS), DUE_CHECK);
@@ -40,9 +39,9 @@ static void files_whose_directory_was_not_checked_are_checked_at_once(void **sta
 
 static void files_that_are_new_or_were_unreadable_are_loaded_again(void **state) {
 	(void)state;
-	const time_t now = time(NULL);
+	const struct timespec now = file_version_clock();
 	const struct file_version old[CODINGS] = {changed(60000)};
-	const struct file_version recent[CODINGS] = {changed(60000), [CODING_GZIP] = changed(500)};
+	const struct file_version recent[CODINGS] = {changed(60000), [CODING_GZIP] = changed(1900)};
 	struct freshness unread = freshness_loaded(old, now, false, false, NOW_MS);
 	freshness_unread(&unread);
 	const struct freshness cases[] = {unread, freshness_loaded(old, now, true, true, NOW_MS),
@@ -63,7 +62,7 @@ static void a_file_that_may_be_in_the_middle_of_a_write_is_loaded_again_once_it_
 	enum freshness_due due;
 	do {
 		writing[CODING_BR] = changed(0);
-		f = freshness_loaded(writing, time(NULL), true, true, NOW_MS);
+		f = freshness_loaded(writing, file_version_clock(), true, true, NOW_MS);
 		due = freshness_due(&f, writing, NEXT_MS - 1);
 	} while (!file_version_unsettled_ms(&writing[CODING_BR])); /* that took too long */
 	assert_int_equal(due, DUE_NOTHING);

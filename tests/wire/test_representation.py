@@ -118,13 +118,13 @@ def test_the_etag_changes_with_the_content_when_neither_size_nor_time_do(build, 
     root.write("f", b"a" * size)
     os.utime(root.path / "f", (1, 1))
     with Server(build, root, "-j", "1") as server:
-        before = server.get("/f")
+        before = eventually(lambda: (r := server.get("/f"))["ETag"] and r)
         changed = root.path / ("f" if how == "in place" else "new")
         with open(changed, "r+b" if how == "in place" else "wb") as f:
             f.write(b"b" * size)
         os.utime(changed, (1, 1))
         changed.rename(root.path / "f")
-        after = eventually(lambda: (r := server.get("/f")).body[:1] == b"b" and r, 5)
+        after = eventually(lambda: (r := server.get("/f")).body[:1] == b"b" and r["ETag"] and r, 5)
         assert after["ETag"] != before["ETag"] and after["Last-Modified"] == before["Last-Modified"]
         assert after.body == b"b" * size
         assert server.get("/f", "If-None-Match: " + before["ETag"]).status == 200
@@ -454,6 +454,8 @@ def test_a_large_file_is_hashed_when_a_second_request_can_use_that(build, root):
     root.write("f", LARGE)
     root.write("g", LARGE)
     settled(root.path / "f")
+    changed = os.stat(root.path / "f").st_ctime
+    eventually(lambda: time.time() > changed + 0.1)  # FILE_VERSION_SETTLES_MS
     with Server(build, root, "-j", "1") as server:
         date = server.get("/f", method="HEAD")["Last-Modified"]
         before = threads(server)

@@ -162,7 +162,7 @@ static int write_all_fields(struct cache *c, struct cache_entry *e, const struct
 /* Loads the files of an entry. told: by names_tell(). Returns 0 or an errno. */
 static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers, unsigned told,
 				int64_t now_ms) {
-	const time_t now = time(NULL);
+	const struct timespec now = file_version_clock();
 	/* a file without others beside it is opened without a stat(2), unless a descriptor may have to be freed first */
 	const bool lately = told & NAMES_LATELY;
 	bool alone = (told & ~(unsigned)NAMES_LATELY) == (NAMES_ITSELF | NAMES_REGULAR) && c->open < c->options.open;

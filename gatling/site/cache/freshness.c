@@ -9,13 +9,13 @@ static bool is_unsettled(const struct file_version *version) {
 	return false;
 }
 
-static bool is_recent(const struct file_version *version, time_t now) {
+static bool is_recent(const struct file_version *version, struct timespec then) {
 	for (int i = 0; i < CODINGS; i++)
-		if (version[i].mode && file_version_recent(&version[i], now)) return true;
+		if (version[i].mode && file_version_recent_at(&version[i], then)) return true;
 	return false;
 }
 
-struct freshness freshness_loaded(const struct file_version *version, time_t loaded, bool missed, bool assumed,
+struct freshness freshness_loaded(const struct file_version *version, struct timespec loaded, bool missed, bool assumed,
 								  int64_t now_ms) {
 	const int64_t next_ms = now_ms + CACHE_CHECK_MS;
 	if (is_unsettled(version)) return (struct freshness){FRESHNESS_UNSETTLED, next_ms};

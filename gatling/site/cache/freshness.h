@@ -28,7 +28,7 @@ enum freshness_due { DUE_NOTHING, DUE_CHECK, DUE_LOAD };
 /* Returns the freshness of files that were loaded. version: of CODINGS files, zeros where there is none. loaded: when
  * that began. missed: one could not be opened, for a temporary reason. assumed: as NAMES_LATELY says. now_ms is of the
  * monotonic clock. */
-struct freshness freshness_loaded(const struct file_version *version, time_t loaded, bool missed, bool assumed,
+struct freshness freshness_loaded(const struct file_version *version, struct timespec loaded, bool missed, bool assumed,
 								  int64_t now_ms);
 
 /* Notes that a file could not be read when it was loaded. */

@@ -106,13 +106,13 @@ static int look(int fd, struct stat *st) {
  * read. Returns 0, with or without a body, or an errno. */
 static int load_unseen(struct representation *f, struct stat *st) {
 	char text[READ_UNSEEN_MAX + 1];
-	const time_t begun = time(NULL);
+	const struct timespec begun = file_version_clock();
 	const ssize_t length = io_pread_at_once(f->fd, text, sizeof text, 0);
 	const int error = look(f->fd, st);
 	if (error || length < 0 || length != st->st_size || length > READ_UNSEEN_MAX) return error;
 	const struct file_version version = file_version_of(st);
 	/* the clock may have been set back meanwhile */
-	if (file_version_recent(&version, begun) || file_version_recent(&version, time(NULL))) return 0;
+	if (file_version_recent_at(&version, begun) || file_version_recent(&version)) return 0;
 	char *body = malloc((size_t)length + 1);
 	if (!body) return ENOMEM;
 	memcpy(body, text, (size_t)length);
@@ -147,7 +147,7 @@ static int load(struct representation *f, enum load how) {
 /* Maps a recently changed file, which is copied while it is sent, if it is larger than the pieces that are read
  * otherwise. Without a map it is read. */
 static void map_file(struct representation *f) {
-	if (f->fd == -1 || !file_version_recent(&f->version, time(NULL)) || f->size <= IOB_FILE_PIECE ||
+	if (f->fd == -1 || !file_version_recent(&f->version) || f->size <= IOB_FILE_PIECE ||
 		f->size > REPRESENTATION_MAP_MAX)
 		return;
 	void *map = mmap(NULL, f->size, PROT_READ, MAP_SHARED, f->fd, 0);
@@ -185,7 +185,7 @@ static void write_etag(struct representation *f, const unsigned char *hash) {
  * thread later. */
 static void make_etag(struct representation *f) {
 	unsigned char hash[CONTENT_HASH_LENGTH];
-	bool lasts = !file_version_recent(&f->version, time(NULL)), known = lasts && content_hash_find(&f->version, hash);
+	bool lasts = !file_version_recent(&f->version), known = lasts && content_hash_find(&f->version, hash);
 	if (!known && f->body) {
 		content_hash_memory(f->body, f->size, hash);
 		if (lasts) content_hash_keep(&f->version, hash);

@@ -39,7 +39,7 @@ enum text_state text_file_look(struct text_file *f, const struct docroot *docroo
 	*length = *text ? (size_t)st.st_size : 0;
 	f->version = *text ? file_version_of(&st) : now;
 	f->owner = *text ? st.st_uid : (uid_t)-1;
-	f->recent = (!error && file_version_recent(&f->version, time(NULL))) || docroot_error_is_temporary(error);
+	f->recent = (!error && file_version_recent(&f->version)) || docroot_error_is_temporary(error);
 	f->error = error;
 	f->looked = true;
 	return !error ? TEXT_NEW : error == ENOENT ? TEXT_NONE : TEXT_FAILED;
