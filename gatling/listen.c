@@ -21,6 +21,7 @@
 
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
+#include "gatling/load/kernel_memory.h"
 #include "gatling/status/address.h"
 
 enum { LISTEN_TEXT_MAX = 512 };
@@ -320,8 +321,10 @@ static void look_at_system(const struct options *o, struct worker *workers) {
 		n += (size_t)snprintf(remedy, sizeof remedy, " net.core.somaxconn=%d", QUEUE_MIN);
 	if (tcp.syncookies == 0) snprintf(remedy + n, sizeof remedy - n, " net.ipv4.tcp_syncookies=1");
 	if (*remedy) notice(0, "the kernel will drop new connections when many come at once: sysctl -w%s", remedy);
-	for (struct worker *w = workers; w < workers + o->workers && tcp.memory > 0; w++)
+	for (struct worker *w = workers; w < workers + o->workers && tcp.memory > 0; w++) {
 		w->acceptor.tcp_memory = (uint64_t)tcp.memory;
+		w->context.kernel.most = (uint64_t)tcp.memory / KERNEL_MEMORY_SHARE / (unsigned)o->workers;
+	}
 }
 
 /* --- the status page --- */

@@ -19,6 +19,7 @@
 #include "gatling/http/field_line.h"
 #include "gatling/http/hpack.h"
 #include "gatling/load/accept.h"
+#include "gatling/load/kernel_memory.h"
 #include "gatling/load/min_rate.h"
 #include "gatling/load/shed.h"
 #include "gatling/tls/certificate_files.h"
@@ -362,6 +363,11 @@ static int sooner(int one, int other) { return one == -1 || (other != -1 && othe
 /* Does the work that is due from time to time. Returns how many milliseconds the loop may wait; -1: no limit. */
 static int do_due_work(struct worker *w) {
 	const int64_t now = io_now(w->context.loop);
+	int kernel = kernel_memory_due(&w->context, now);
+	if (kernel == 0) {
+		kernel_memory_enforce(&w->context);
+		kernel = kernel_memory_due(&w->context, now);
+	}
 	int rate = min_rate_due(&w->context, now), site = cache_due(w->context.site.cache, now);
 	if (rate == 0) {
 		min_rate_enforce(&w->context);
@@ -376,7 +382,7 @@ static int do_due_work(struct worker *w) {
 		log_flush(w->log, now);
 		log = log_due(w->log, now);
 	}
-	int limit = sooner(sooner(log, site), sooner(rate, accept_due(&w->acceptor, now)));
+	int limit = sooner(sooner(sooner(log, site), sooner(rate, kernel)), accept_due(&w->acceptor, now));
 	if (w->shown) limit = sooner(limit, PUBLISH_MS);
 	if (w->context.draining && w->drain_until_ms)
 		limit = sooner(limit, w->drain_until_ms > now ? (int)(w->drain_until_ms - now) : 0);
@@ -436,6 +442,7 @@ int worker_run(struct worker *w) {
 	site_context_close(&w->context.site);
 	tls_worker_free(w->context.tls);
 	for (int i = 0; i < CONN_KINDS; i++) free(w->context.rate.of[i].window);
+	free(w->context.kernel.window);
 	free(w->context.proxy);
 	io_loop_free(w->context.loop);
 	close(w->control.fd);

@@ -19,6 +19,7 @@
 #ifdef __linux__
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h> /* tcp_info of the C library is shorter */
 #include <netinet/in.h>
@@ -155,6 +156,13 @@ int64_t platform_transferred(int fd) {
 	return tcp_info_of(fd, &info, end) ? (int64_t)(info.tcpi_bytes_acked + info.tcpi_bytes_received) : -1;
 }
 
+uint64_t platform_socket_memory(int fd) {
+	uint32_t of[SK_MEMINFO_VARS] = {0};
+	socklen_t length = sizeof of;
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, of, &length) == -1) return 0;
+	return (uint64_t)of[SK_MEMINFO_RMEM_ALLOC] + of[SK_MEMINFO_WMEM_QUEUED] + of[SK_MEMINFO_FWD_ALLOC];
+}
+
 int64_t platform_waited_ms(int fd, bool *ended) {
 	enum { ESTABLISHED = 1 }; /* TCP_ESTABLISHED of the C library's netinet/tcp.h */
 	struct tcp_info info;
@@ -233,6 +241,11 @@ void platform_defer_accept(int fd, int wait_s) { (void)fd, (void)wait_s; }
 int64_t platform_transferred(int fd) {
 	(void)fd;
 	return -1;
+}
+
+uint64_t platform_socket_memory(int fd) {
+	(void)fd;
+	return 0;
 }
 
 int64_t platform_waited_ms(int fd, bool *ended) {

@@ -55,6 +55,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	conn_end_exchange(c);
 	free(c->input);
 	rate_windows_forget(&w->rate, CONN_TCP, c->fd);
+	kernel_windows_forget(&w->kernel, c->fd);
 	conn_forget_end(c);
 	io_close(w->loop, c->fd);
 	w->memory -= c->memory;

@@ -7,6 +7,7 @@
 #include "gatling/conn/budget.h"
 #include "gatling/conn/conn_kind.h"
 #include "gatling/conn/conn_options.h"
+#include "gatling/conn/kernel_window.h"
 #include "gatling/conn/rate_window.h"
 #include "gatling/exchange/exchange.h"
 #include "gatling/http2/http2.h"
@@ -86,6 +87,7 @@ struct conn_context {
 	bool (*make_room)(struct conn_context *context);
 	size_t read_most; /* bytes that a connection reads at a time: CONN_SCRATCH or CONN_PIECE */
 	struct rate_windows rate;
+	struct kernel_windows kernel;
 	uint64_t share;         /* bytes that writers may send in this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST */
 	uint64_t sent;          /* bytes sent in all */
 	int64_t at_once_ms;     /* when a request was last answered at once */

@@ -20,6 +20,13 @@ static int64_t transferred(const void *conn) {
 	return conn_waits_for_client(c) ? platform_transferred(c->fd) : -1;
 }
 
+static int64_t carried(const void *conn) {
+	const int64_t bytes = platform_transferred(((const struct conn *)conn)->fd);
+	return bytes == -1 ? 0 : bytes;
+}
+
+static uint64_t in_kernel(const void *conn) { return platform_socket_memory(((const struct conn *)conn)->fd); }
+
 static struct conn_memory memory(const void *conn) {
 	const struct conn *c = conn;
 	return (struct conn_memory){.kept = c->memory, .all = c->memory + (c->tls ? tls_library_memory(c->tls) : 0)};
@@ -48,5 +55,7 @@ const struct conn_kind conn_tcp = {.has_descriptor = true,
 								   .is_idle = is_idle,
 								   .is_unfinished = is_unfinished,
 								   .transferred = transferred,
+								   .carried = carried,
+								   .in_kernel = in_kernel,
 								   .memory = memory,
 								   .close = close_for};

@@ -103,11 +103,11 @@ def test_who_cannot_go_is_not_asked_for_ever(small):
     """Idle HTTP/2 connections whose clients do not read the end of their answers."""
     stuck = []
     for _ in range(125):
-        stuck.append(Http2(small, receive_buffer=1))
+        stuck.append(Http2(small, receive_buffer=1, source=next(ADDRESSES)))
         stuck[-1].ask("/big.bin", ("range", "bytes=0-29999"))
     time.sleep(1.2)  # SHED_IDLE_MS
     used = small.cpu_seconds()
-    others = [small.connect() for _ in range(30)]
+    others = [small.connect(source=next(ADDRESSES)) for _ in range(30)]
     assert others[0].get("/small.bin").body == SMALL
     time.sleep(1)  # tests that little is done in this time
     assert small.cpu_seconds() - used < 0.7

@@ -1,0 +1,109 @@
+/* kernel_memory.c - see kernel_memory.h. */
+#include "gatling/load/kernel_memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gatling/base/notice.h"
+#include "gatling/load/walk.h"
+#include "gatling/status/counters.h"
+
+/* The delay of a client is the binary logarithm of the seconds that it needs, plus one; 0: less than one second, or
+ * that is not known yet. */
+enum { DELAYS = 32, DELAY_LEAST = 3 };
+
+int kernel_memory_due(const struct conn_context *w, int64_t now_ms) {
+	const struct kernel_windows *k = &w->kernel;
+	if (!k->most || w->connections < KERNEL_MEMORY_LEAST || (w->sent == k->sent && !k->window)) return -1;
+	return k->next_walk_ms > now_ms ? (int)(k->next_walk_ms - now_ms) : 0;
+}
+
+/* Goes to the next connection of TCP, which is the first kind. */
+static bool walk_on_tcp(struct walked *at, const struct conn_context *w) {
+	return walk_on(at, w) && at->kind == CONN_TCP;
+}
+
+/* Returns what the kernel holds for all connections. */
+static uint64_t held_for_all(const struct conn_context *w) {
+	uint64_t held = 0;
+	for (struct walked at = {0}; walk_on_tcp(&at, w);) held += at.is->in_kernel(at.connection);
+	return held;
+}
+
+/* Makes room for the windows of all connections. Returns false if memory runs out. */
+static bool grow(struct kernel_windows *k, int bound) {
+	if (bound <= k->count) return true;
+	struct kernel_window *grown = realloc(k->window, (size_t)bound * sizeof *grown);
+	if (!grown) return false;
+	memset(grown + k->count, 0, (size_t)(bound - k->count) * sizeof *grown);
+	k->window = grown;
+	k->count = bound;
+	return true;
+}
+
+/* Returns the delay of a client that has taken so many bytes in a time, and has still to take those that are held. */
+static unsigned delay_of(uint64_t held, uint64_t taken, int64_t ms) {
+	uint64_t seconds = held * (uint64_t)ms / 1000 / (taken + 1);
+	unsigned delay = 0;
+	for (; seconds && delay < DELAYS - 1; seconds /= 2) delay++;
+	return delay;
+}
+
+/* Measures a connection, and begins a window when the last one is over. */
+static void measure(struct kernel_window *window, const struct walked *at, int64_t now_ms) {
+	const int64_t bytes = at->is->carried(at->connection);
+	window->held = at->is->in_kernel(at->connection);
+	window->delay = 0;
+	const int64_t ms = window->since_ms ? now_ms - window->since_ms : 0;
+	if (ms >= KERNEL_MEMORY_WALK_MS) window->delay = delay_of(window->held, (uint64_t)(bytes - window->bytes), ms);
+	if (ms && ms < KERNEL_MEMORY_WINDOW_MS) return;
+	window->since_ms = now_ms;
+	window->bytes = bytes;
+}
+
+static void report(struct kernel_windows *k) {
+	static notice_time next;
+	if (!notice_due(&next)) return;
+	notice_line(LEVEL_WARNING,
+				"the kernel held more than %" PRIu64 " bytes for the connections of a worker: closed the %lu slowest "
+				"(sysctl net.ipv4.tcp_mem sets how much it has)",
+				k->most, k->closed);
+	k->closed = 0;
+}
+
+/* Closes the clients with the longest delays until there is relief. */
+static void relieve(struct conn_context *w, uint64_t held) {
+	struct kernel_windows *k = &w->kernel;
+	const uint64_t enough = k->most - k->most / KERNEL_MEMORY_RELIEF;
+	for (unsigned delay = DELAYS - 1; delay >= DELAY_LEAST; delay--) {
+		for (struct walked at = {0}; held > enough && walk_on_tcp(&at, w);) {
+			const struct kernel_window *window = &k->window[at.number];
+			if (window->delay != delay) continue;
+			held -= window->held < held ? window->held : held;
+			(void)at.is->close(w, at.connection, CONN_CLOSE_SLOW);
+			k->closed++;
+			count_one(COUNT_CLOSED_SLOW);
+		}
+	}
+	if (k->closed) report(k);
+}
+
+void kernel_memory_enforce(struct conn_context *w) {
+	struct kernel_windows *k = &w->kernel;
+	const int64_t now_ms = io_now(w->loop);
+	const uint64_t held = held_for_all(w);
+	k->next_walk_ms = now_ms + KERNEL_MEMORY_WALK_MS;
+	k->sent = w->sent;
+	if (held <= k->most / 2) {
+		free(k->window);
+		k->window = NULL;
+		k->count = 0;
+		return;
+	}
+	for (struct walked at = {0}; walk_on_tcp(&at, w);) {
+		if (!grow(k, at.is->bound(w))) return;
+		measure(&k->window[at.number], &at, now_ms);
+	}
+	if (held > k->most) relieve(w, held);
+}
