@@ -135,7 +135,8 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted, bool descript
 	if (descriptors != s->descriptors) s->first = s->count;
 	s->descriptors = descriptors;
 	if (wanted > SHED_BATCH) wanted = SHED_BATCH;
-	const bool alone = w->connections > (uint64_t)w->connections_max * (s->alone ? SHED_FROM : SHED_LAST) / 100;
+	const bool alone = w->connections_max >= SHED_LAST_LEAST &&
+					   w->connections > (uint64_t)w->connections_max * (s->alone ? SHED_FROM : SHED_LAST) / 100;
 	const bool anew = alone && !s->alone; /* it could take the last places before the next walk */
 	if (anew) s->first = s->count;
 	while (gone < wanted) {
