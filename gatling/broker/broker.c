@@ -86,14 +86,14 @@ int broker_start(struct broker *o, bool sandbox, const struct account *user) {
 	return 0;
 }
 
-/* A reply, with the descriptor or the names that came with it. */
+/* A reply, with the descriptor or the data that came with it. */
 struct broker_answer {
 	struct broker_reply reply;
-	int fd;      /* -1: none */
-	char *names; /* NULL: none */
+	int fd;     /* -1: none */
+	char *data; /* NULL: none */
 };
 
-/* Receives and drops names for which there is no memory. Returns false if a call has failed. */
+/* Receives and drops data for which there is no memory. Returns false if a call has failed. */
 static bool drop(int channel, size_t length) {
 	char piece[4096];
 	for (size_t n; length; length -= n) {
@@ -103,14 +103,14 @@ static bool drop(int channel, size_t length) {
 	return true;
 }
 
-/* Receives an answer; a->names is to be freed with free(). Returns false if a call has failed. */
+/* Receives an answer; a->data is to be freed with free(). Returns false if a call has failed. */
 static bool receive(struct broker *o, struct broker_answer *a) {
 	*a = (struct broker_answer){.fd = -1};
 	if (!broker_receive_reply(o->channel, &a->reply, &a->fd)) return false;
 	if (!a->reply.length) return true;
 	if (a->reply.length > BROKER_LIST) return false;
-	a->names = malloc(a->reply.length);
-	if (a->names) return broker_receive(o->channel, a->names, a->reply.length);
+	a->data = malloc(a->reply.length);
+	if (a->data) return broker_receive(o->channel, a->data, a->reply.length);
 	a->reply.error = ENOMEM;
 	return drop(o->channel, a->reply.length);
 }
@@ -129,7 +129,7 @@ static bool catch_up(struct broker *o) {
 	o->late = false;
 	if (!receive(o, &a)) return false;
 	if (a.fd != -1) close(a.fd);
-	free(a.names);
+	free(a.data);
 	return true;
 }
 
@@ -176,7 +176,7 @@ static int request(struct broker *o, enum broker_action action, int place, const
 	if (!complete) end(o);
 	pthread_mutex_unlock(&o->mutex);
 	if (complete && !a->reply.error) return 0;
-	free(a->names);
+	free(a->data);
 	errno = complete ? a->reply.error : EPIPE;
 	return -1;
 }
@@ -210,7 +210,14 @@ char *broker_list(struct broker *o, int place, size_t *length) {
 	struct broker_answer a;
 	if (request(o, ACTION_LIST, place, "", &a) == -1) return NULL;
 	*length = a.reply.length;
-	return a.names ? a.names : calloc(1, 1);
+	return a.data ? a.data : calloc(1, 1);
+}
+
+struct broker_seen *broker_look(struct broker *o, int place, size_t *count) {
+	struct broker_answer a;
+	if (request(o, ACTION_LOOK, place, "", &a) == -1) return NULL;
+	*count = a.reply.length / sizeof(struct broker_seen);
+	return a.data ? (void *)a.data : calloc(1, sizeof(struct broker_seen));
 }
 
 bool broker_is_late(struct broker *o) {

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "gatling/broker/broker_rule.h"
@@ -63,5 +64,17 @@ bool broker_is_late(struct broker *broker);
 /* Returns the names in the directory, sorted, each followed by a NUL, to be freed with free(), and writes their length
  * in bytes to *length. Returns NULL with errno on failure. */
 char *broker_list(struct broker *broker, int place, size_t *length);
+
+/* What stat(2) says about a file. */
+struct broker_seen {
+	uint64_t version; /* file_version_hash(), with the seed 0 */
+	uint64_t inode;   /* file_version_hash_inode() */
+	int error;        /* 0, or an errno; then the others are 0 */
+};
+
+/* Looks at fullchain.pem and privkey.pem, in this order, of each name that broker_list() has returned last for a place
+ * of BROKER_PAIRS, with one request. Returns the results, to be freed with free(), and their number in *count. Returns
+ * NULL with errno on failure. */
+struct broker_seen *broker_look(struct broker *broker, int place, size_t *count);
 
 #endif

@@ -1,6 +1,6 @@
 /* broker_channel.h - the inside of broker/: broker.c makes requests, and broker_process.c answers them. They send
- * structs over a socket pair: a request, then a reply that may carry a descriptor, or be followed by the names in a
- * directory. */
+ * structs over a socket pair: a request, then a reply that may carry a descriptor, or be followed by data: the names in
+ * a directory, or what is seen of the files. */
 #ifndef GATLING_BROKER_BROKER_CHANNEL_H
 #define GATLING_BROKER_BROKER_CHANNEL_H
 
@@ -19,6 +19,8 @@ struct broker_place {
 	char *path;       /* of the directory; absolute */
 	int directory;    /* -1: the path is opened for each request */
 	const char *name; /* of the file; "" for a directory */
+	char *listed;     /* in the process: the names that were listed last; NULL: none */
+	size_t listed_length;
 };
 
 /* A socket file to which nobody connects. */
@@ -39,7 +41,7 @@ struct broker {
 	pthread_mutex_t mutex; /* guards channel, ended and late */
 };
 
-enum broker_action { ACTION_NONE, ACTION_OPEN, ACTION_STAT, ACTION_LIST, ACTION_CONNECT };
+enum broker_action { ACTION_NONE, ACTION_OPEN, ACTION_STAT, ACTION_LIST, ACTION_LOOK, ACTION_CONNECT };
 
 struct broker_request {
 	uint8_t action, place;
@@ -48,7 +50,7 @@ struct broker_request {
 
 struct broker_reply {
 	int error;
-	uint32_t length; /* bytes of names that follow */
+	uint32_t length; /* bytes of data that follow */
 	struct stat st;
 };
 

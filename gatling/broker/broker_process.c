@@ -53,6 +53,7 @@ static bool is_allowed(const struct broker_place *p, const struct broker_request
 	case ACTION_OPEN: return name_allowed(p, q->name);
 	case ACTION_STAT: return name_allowed(p, q->name) || (broker_of_directory(p->rule) && strcmp(q->name, ".") == 0);
 	case ACTION_LIST: return broker_of_directory(p->rule);
+	case ACTION_LOOK: return p->rule == BROKER_PAIRS;
 	case ACTION_CONNECT: return broker_socket_name(p, q->name);
 	default: return false;
 	}
@@ -175,37 +176,73 @@ static int list_names(const struct broker_place *p, char **names, size_t *length
 	return *length > BROKER_LIST ? EFBIG : 0;
 }
 
+/* Keeps the names that were listed, for look_at_all(). */
+static void keep_listed(struct broker_place *place, const char *names, size_t length) {
+	free(place->listed);
+	place->listed = malloc(length + 1);
+	place->listed_length = place->listed ? length : 0;
+	if (place->listed) memcpy(place->listed, names, length);
+}
+
+static struct broker_seen look_at(int directory, const char *name, const char *file) {
+	char path[BROKER_NAME];
+	struct stat st;
+	if ((size_t)snprintf(path, sizeof path, "%s/%s", name, file) >= sizeof path)
+		return (struct broker_seen){.error = ENAMETOOLONG};
+	if (fstatat(directory, path, &st, 0) == -1) return (struct broker_seen){.error = errno};
+	const struct file_version version = file_version_of(&st);
+	return (struct broker_seen){.version = file_version_hash(0, &version),
+								.inode = file_version_hash_inode(st.st_dev, st.st_ino)};
+}
+
+/* Looks at both files of each name that was listed. Returns 0 with *seen, to be freed with free(), or an errno. */
+static int look_at_all(const struct broker_place *p, char **seen, size_t *length) {
+	size_t names = 0, n = 0;
+	for (size_t i = 0; i < p->listed_length; i++) names += !p->listed[i];
+	*length = names * BROKER_PAIR * sizeof(struct broker_seen);
+	if (*length > BROKER_LIST) return EFBIG;
+	struct broker_seen *all = malloc(*length + 1);
+	if (!all) return ENOMEM;
+	*seen = (char *)all;
+	for (const char *name = p->listed; n < names * BROKER_PAIR; name += strlen(name) + 1) {
+		all[n++] = look_at(p->directory, name, "fullchain.pem");
+		all[n++] = look_at(p->directory, name, "privkey.pem");
+	}
+	return 0;
+}
+
 /* The answer to a request. */
 struct result {
 	struct broker_reply reply;
-	char *names; /* NULL: none */
-	int fd;      /* -1: none */
+	char *data; /* NULL: none */
+	int fd;     /* -1: none */
 };
 
 /* Handles a request that is allowed. Returns 0 or an errno. */
-static int act(const struct broker *o, const struct broker_place *place, const struct broker_request *q,
-			   struct result *r) {
+static int act(const struct broker *o, struct broker_place *place, const struct broker_request *q, struct result *r) {
 	struct broker_place p = *place;
 	size_t length = 0;
 	int error;
 	if (p.directory == -1 && (p.directory = broker_open_directory(place)) == -1) return errno;
-	if (q->action == ACTION_LIST) error = list_names(&p, &r->names, &length);
+	if (q->action == ACTION_LIST) error = list_names(&p, &r->data, &length);
+	else if (q->action == ACTION_LOOK) error = look_at_all(&p, &r->data, &length);
 	else if (q->action == ACTION_CONNECT) error = connect_to(o, &p, q->name, &r->fd);
 	else error = look_up(&p, q, &r->reply.st, &r->fd);
+	if (!error && q->action == ACTION_LIST && p.rule == BROKER_PAIRS) keep_listed(place, r->data, length);
 	if (!error) r->reply.length = (uint32_t)length;
 	if (place->directory == -1) close(p.directory);
 	return error;
 }
 
-static bool reply_to(const struct broker *o, struct broker_request *q) {
+static bool reply_to(struct broker *o, struct broker_request *q) {
 	struct result r = {.reply.error = EPERM, .fd = -1};
 	q->name[BROKER_NAME - 1] = '\0';
-	const struct broker_place *p = q->place < o->places ? &o->place[q->place] : NULL;
+	struct broker_place *p = q->place < o->places ? &o->place[q->place] : NULL;
 	if (p && is_allowed(p, q)) r.reply.error = act(o, p, q, &r);
 	bool sent = broker_send_reply(o->channel, &r.reply, r.reply.error ? -1 : r.fd) &&
-				broker_send(o->channel, r.names, r.reply.length);
+				broker_send(o->channel, r.data, r.reply.length);
 	if (r.fd != -1) close(r.fd);
-	free(r.names);
+	free(r.data);
 	return sent;
 }
 

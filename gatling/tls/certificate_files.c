@@ -56,6 +56,7 @@ struct certificate_files {
 	uint64_t seen, loaded; /* hashes of the last walk, and of the last one that loaded certificates */
 	char *broken;          /* the first file that could not be used, or NULL */
 	unsigned retry;        /* walks until loading is tried again; 0: there were no errors */
+	int64_t again_ms;      /* there is no walk before */
 	time_t day;            /* on which the validity was last checked */
 	pthread_mutex_t mutex;
 	struct certificates *current; /* guarded by the mutex */
@@ -109,7 +110,7 @@ static bool load_one(struct walk *w, const struct candidate *c, char *why) {
 	char *pem = read_pem(w->files, c, why);
 	if (!pem) return false;
 	const struct certificate_source source = {
-		.origin = c->cert.shown, .pem = pem, .host = c->host, .last = w->files->current};
+		.origin = c->cert.shown, .pem = pem, .host = c->host, .state = c->state, .last = w->files->current};
 	bool added = certificates_add(w->set, &source, why) == 0;
 	free(pem);
 	return added;
@@ -117,8 +118,8 @@ static bool load_one(struct walk *w, const struct candidate *c, char *why) {
 
 /* --- walking --- */
 
-/* Notes a file that is used, so that it is never served. */
-static void keep_from_clients(struct walk *w, const struct stat *st) {
+/* Notes a file that is used, so that it is never served. inode: file_version_hash_inode(). */
+static void keep_inode(struct walk *w, uint64_t inode) {
 	const size_t room = w->inodes ? w->inodes : 1; /* it is full whenever that is a power of two */
 	if ((w->inodes & (w->inodes - 1)) == 0) {
 		uint64_t *grown = realloc(w->inode, 2 * room * sizeof *grown);
@@ -126,7 +127,11 @@ static void keep_from_clients(struct walk *w, const struct stat *st) {
 		if (!grown) return;
 		w->inode = grown;
 	}
-	w->inode[w->inodes++] = file_version_hash_inode(st->st_dev, st->st_ino);
+	w->inode[w->inodes++] = inode;
+}
+
+static void keep_from_clients(struct walk *w, const struct stat *st) {
+	keep_inode(w, file_version_hash_inode(st->st_dev, st->st_ino));
 }
 
 /* Does what stat(2) does, and adds the result to the hash of the walk, and to *state, that of the certificate. */
@@ -139,19 +144,16 @@ static int look_at(struct walk *w, const struct location *l, uint64_t *state, st
 	return 0;
 }
 
-/* Visits the key of a certificate, and loads it if the walk loads certificates. If that fails, the new set keeps the
- * certificate as it is in the current one. */
+/* Loads a certificate if the walk loads certificates; one whose files have not changed is in the current set. If that
+ * fails, the new set keeps the certificate as it is in the current one. */
 static void visit(struct walk *w, struct candidate *c) {
 	char why[CERTIFICATE_ERROR];
-	struct stat st;
 	w->found++;
-	if (!c->problem) {
-		if (c->key.shown && look_at(w, &c->key, &c->state, &st) == 0) keep_from_clients(w, &st);
-		if (++w->loadable > CERTIFICATE_FILES_MAX) c->problem = "there are too many";
-	}
+	if (!c->problem && ++w->loadable > CERTIFICATE_FILES_MAX) c->problem = "there are too many";
 	if (!w->set) return;
-	bool loaded = !c->problem && load_one(w, c, why);
-	bool kept = !loaded && certificates_keep(w->set, w->files->current, c->cert.shown);
+	bool loaded =
+		!c->problem && (certificates_keep(w->set, w->files->current, c->cert.shown, &c->state) || load_one(w, c, why));
+	bool kept = !loaded && certificates_keep(w->set, w->files->current, c->cert.shown, NULL);
 	w->loaded += loaded || kept;
 	w->failed |= !loaded;
 	if (loaded) return;
@@ -233,20 +235,40 @@ static void walk_root(struct walk *w) {
 	}
 }
 
-static void walk_cert_dir(struct walk *w, struct certificate_directory *d) {
-	size_t length = strlen(d->at.shown) + 1;
-	update_names(w, d);
-	for (const char *name = d->names; name < d->end; name += strlen(name) + 1) {
-		char cert[PATH_MAX + NAME_MAX_BYTES], key[PATH_MAX + NAME_MAX_BYTES];
-		struct stat st;
+/* Does what look_at() does, with what the broker has seen. */
+static void take_seen(struct walk *w, const struct broker_seen *seen, uint64_t *state) {
+	const uint64_t both[] = {(uint64_t)seen->error, seen->version};
+	const struct slice key = {.at = (const char *)both, .length = sizeof both};
+	w->hash = hash_octets(w->hash, key);
+	*state = hash_octets(*state, key);
+	if (!seen->error) keep_inode(w, seen->inode);
+}
+
+/* Visits the certificate of a name, whose files have been seen. */
+static void visit_pair(struct walk *w, const struct certificate_directory *d, const char *name,
+					   const struct broker_seen *seen) {
+	char cert[PATH_MAX + NAME_MAX_BYTES], key[PATH_MAX + NAME_MAX_BYTES];
+	const size_t length = strlen(d->at.shown) + 1;
+	struct candidate c = {.cert = {.place = d->at.place, .shown = cert, .name = cert + length},
+						  .key = {.place = d->at.place, .shown = key, .name = key + length}};
+	w->hash = hash_octets(w->hash, slice_of(name));
+	for (int i = 0; i < BROKER_PAIR; i++) take_seen(w, &seen[i], &c.state);
+	if (seen->error == ENOTDIR) return;
+	if (w->set) {
 		snprintf(cert, sizeof cert, "%s/%s/fullchain.pem", d->at.shown, name);
 		snprintf(key, sizeof key, "%s/%s/privkey.pem", d->at.shown, name);
-		struct candidate c = {.cert = {.place = d->at.place, .shown = cert, .name = cert + length},
-							  .key = {.place = d->at.place, .shown = key, .name = key + length}};
-		const bool there = look_at(w, &c.cert, &c.state, &st) == 0;
-		if (there) keep_from_clients(w, &st);
-		if (there || errno != ENOTDIR) visit(w, &c);
 	}
+	visit(w, &c);
+}
+
+static void walk_cert_dir(struct walk *w, struct certificate_directory *d) {
+	size_t count = 0, i = 0;
+	update_names(w, d);
+	struct broker_seen *seen = d->names < d->end ? broker_look(w->files->broker, d->at.place, &count) : NULL;
+	const struct broker_seen unknown[BROKER_PAIR] = {{.error = errno}, {.error = errno}};
+	for (const char *name = d->names; name < d->end; name += strlen(name) + 1, i += BROKER_PAIR)
+		visit_pair(w, d, name, i < count ? &seen[i] : unknown);
+	free(seen);
 }
 
 static struct walk walk(struct certificate_files *f, struct certificates *set) {
@@ -255,13 +277,14 @@ static struct walk walk(struct certificate_files *f, struct certificates *set) {
 		struct candidate c = f->cert[i];
 		struct stat st;
 		if (look_at(&w, &c.cert, &c.state, &st) == 0) keep_from_clients(&w, &st);
+		if (c.key.shown && look_at(&w, &c.key, &c.state, &st) == 0) keep_from_clients(&w, &st);
 		visit(&w, &c);
 	}
 	if (f->root.at.place != -1) walk_root(&w);
 	for (int i = 0; i < CERT_DIRS; i++)
 		if (f->dir[i].at.place != -1) walk_cert_dir(&w, &f->dir[i]);
 	/* a walk that has not seen all files leaves those of the last one */
-	if (w.incomplete || broker_is_late(f->broker)) free(w.inode);
+	if (w.incomplete || w.hash == f->seen || broker_is_late(f->broker)) free(w.inode);
 	else key_files_set_tls(w.inode, w.inodes);
 	w.inode = NULL;
 	return w;
@@ -314,8 +337,10 @@ int certificate_files_load(struct certificate_files *f) {
 }
 
 bool certificate_files_refresh(struct certificate_files *f) {
-	if (broker_is_late(f->broker)) return false;
+	const int64_t started_ms = clock_ms();
+	if (started_ms < f->again_ms || broker_is_late(f->broker)) return false;
 	struct walk w = walk(f, NULL);
+	f->again_ms = clock_ms() + CERTIFICATE_CHECK_PART * (clock_ms() - started_ms);
 	if (broker_is_late(f->broker)) return false; /* then the walk has not seen all files */
 	bool settled = w.hash == f->seen;
 	f->seen = w.hash;

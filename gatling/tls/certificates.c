@@ -18,6 +18,7 @@ enum { CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024, CERTIFICATE_
 struct pair {
 	atomic_uint references;
 	char *origin;       /* the file */
+	uint64_t state;     /* of it, when the pair was loaded */
 	struct slice names; /* sorted, each with a NUL; malloc'd */
 	X509 *certificate;
 	time_t from, until; /* when it is valid; until is 0 if that is unknown */
@@ -222,12 +223,21 @@ void certificates_report(const struct certificates *set, void (*report)(const ch
 	}
 }
 
-bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin) {
+static bool has_pair(const struct certificates *set, const struct pair *p) {
+	for (unsigned i = set->pairs; i-- > 0;)
+		if (set->pair[i] == p) return true;
+	return false;
+}
+
+bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin,
+					   const uint64_t *state) {
 	bool kept = false;
 	for (unsigned i = 0; last && i < last->pairs; i++) {
-		if (strcmp(last->pair[i]->origin, origin) != 0 || !add_pair(set, last->pair[i])) continue;
-		atomic_fetch_add(&last->pair[i]->references, 1);
-		kept = true;
+		if (state && last->pair[i]->state != *state) continue;
+		struct pair *p = last->pair[i];
+		if (strcmp(p->origin, origin) != 0) continue;
+		if (!has_pair(set, p) && add_pair(set, p)) atomic_fetch_add(&p->references, 1);
+		kept |= has_pair(set, p);
 	}
 	return kept;
 }
@@ -279,7 +289,7 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	if (holds(from->last, from->origin) && !is_valid(own, 0, error)) return -1;
 	struct pair *p = calloc(1, sizeof *p);
 	if (!p) return fail(error, "no memory");
-	*p = (struct pair){.references = 1, .origin = strdup(from->origin)};
+	*p = (struct pair){.references = 1, .state = from->state, .origin = strdup(from->origin)};
 	p->names = names_of(own, from->host, &p->addressed);
 	p->alone = !issuer_of(own, all);
 	p->chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
@@ -298,6 +308,7 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 }
 
 int certificates_add(struct certificates *set, const struct certificate_source *from, char *error) {
+	const int count = pem_count(from->pem, key_labels); /* looking for another one takes as long as reading one */
 	int keys = 0, result = 0;
 	unsigned pairs = set->pairs;
 	ERR_clear_error();
@@ -305,12 +316,13 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 	BIO *text = BIO_new_mem_buf(from->pem, -1);
 	if (!all) result = -1;
 	else if (!text) result = fail(error, "no memory");
-	for (EVP_PKEY *key; result == 0 && (key = PEM_read_bio_PrivateKey(text, NULL, pem_no_password, NULL)); keys++) {
+	for (EVP_PKEY *key; result == 0 && keys < count; keys++) {
+		if (!(key = PEM_read_bio_PrivateKey(text, NULL, pem_no_password, NULL))) break;
 		result = add_key(set, key, all, from, error);
 		EVP_PKEY_free(key);
 	}
 	BIO_free(text);
-	if (result == 0 && keys < pem_count(from->pem, key_labels))
+	if (result == 0 && keys < count)
 		result = fail(error, strstr(from->pem, "ENCRYPTED") ? "the private key is encrypted"
 															: "a private key of it cannot be read (PEM)");
 	if (result == 0 && !keys) result = fail(error, "there is no private key in it (PEM)");

@@ -26,6 +26,7 @@ struct certificate_source {
 	const char *origin; /* the file */
 	const char *pem;    /* its text, NUL-terminated */
 	const char *host;   /* another name for the certificates, or NULL */
+	uint64_t state;     /* of the file, see certificates_keep() */
 	/* The set in use, or NULL. If it has certificates from this file, only valid ones may replace them. */
 	const struct certificates *last;
 };
@@ -43,9 +44,10 @@ bool certificates_empty(const struct certificates *set);
  * lifetime, if that is shorter), or whose issuer's certificate is not valid or missing. */
 void certificates_report(const struct certificates *set, void (*report)(const char *origin, const char *what));
 
-/* Shares all keys from the file `origin` with the set `last` (NULL: an empty one). Must be called before
- * certificates_seal(). Returns false if there are none. */
-bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin);
+/* Shares all keys from the file `origin` with the set `last` (NULL: an empty one): *state has to be that of the file,
+ * unless state is NULL. Must be called before certificates_seal(). Returns false if there are none. */
+bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin,
+					   const uint64_t *state);
 
 /* Completes the set. Returns 0, or -1 if memory runs out. */
 int certificates_seal(struct certificates *set);

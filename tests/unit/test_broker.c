@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gatling/base/file_version.h"
 #include "gatling/broker/broker.h"
 
 static char directory[] = "/tmp/gatling-test-XXXXXX";
@@ -167,6 +168,31 @@ static pid_t process_of_broker(void) {
 	return pid;
 }
 
+static void pairs_are_looked_at_together(void **state) {
+	(void)state;
+	size_t length = 0, count = 0, at = 0;
+	struct stat st;
+	char *names = broker_list(broker, pairs, &length);
+	struct broker_seen *seen = broker_look(broker, pairs, &count);
+	assert_true(names && seen && count % BROKER_PAIR == 0);
+	for (const char *name = names; name < names + length; name += strlen(name) + 1, at += BROKER_PAIR) {
+		const bool site = strcmp(name, "site") == 0;
+		for (size_t i = at; i < at + BROKER_PAIR; i++) {
+			assert_int_equal(seen[i].error, site ? 0 : ENOTDIR);
+			if (!site) continue;
+			assert_int_equal(broker_stat(broker, pairs, i == at ? "site/fullchain.pem" : "site/privkey.pem", &st), 0);
+			const struct file_version version = file_version_of(&st);
+			assert_true(seen[i].version == file_version_hash(0, &version));
+			assert_true(seen[i].inode == file_version_hash_inode(st.st_dev, st.st_ino));
+		}
+	}
+	assert_int_equal(at, count);
+	free(names);
+	free(seen);
+	assert_true(!broker_look(broker, pems, &count) && errno == EPERM);
+	assert_true(!broker_look(broker, file, &count) && errno == EPERM);
+}
+
 static void a_disk_that_hangs_is_not_waited_for(void **state) {
 	struct stat st;
 	(void)state;
@@ -266,6 +292,7 @@ int main(void) {
 									   cmocka_unit_test(nothing_else_is),
 									   cmocka_unit_test(a_directory_is_listed_as_far_as_it_may_be_opened),
 									   cmocka_unit_test(stat_says_what_it_says),
+									   cmocka_unit_test(pairs_are_looked_at_together),
 									   cmocka_unit_test(sockets_are_connected_to_where_that_was_named),
 									   cmocka_unit_test(a_disk_that_hangs_is_not_waited_for),
 									   cmocka_unit_test(one_ends_though_others_were_started_later)};
