@@ -24,7 +24,7 @@ struct part {
 	off_t offset;             /* PART_FILE: in the file; PART_COPY: in the arena; PART_SOURCE: in all that it makes */
 	uint64_t length;          /* still to be sent, never 0 */
 	iob_unchanged *unchanged; /* PART_FILE: see struct iob_file */
-	bool copied;
+	uint64_t copied;          /* PART_FILE: so many bytes at its end */
 	iob_release *release;
 	void *owner; /* PART_SOURCE: struct source */
 };
@@ -153,7 +153,7 @@ int iob_addfile(iob *b, struct iob_file file, off_t offset, uint64_t length, iob
 					 .file = file.fd,
 					 .buffer = file.map,
 					 .unchanged = file.unchanged,
-					 .copied = file.copied,
+					 .copied = file.copied ? IOB_FILE_COPIED : 0,
 					 .offset = offset,
 					 .length = length,
 					 .release = release,
@@ -306,10 +306,7 @@ static ssize_t send_source(io_loop *loop, int fd, const iob *b, struct iovec *ve
 }
 
 /* Returns how many bytes at the front of a file are sent by reference. */
-static uint64_t referred(const struct part *p) {
-	if (!p->copied) return p->length;
-	return p->length > IOB_FILE_COPIED ? p->length - IOB_FILE_COPIED : 0;
-}
+static uint64_t referred(const struct part *p) { return p->length > p->copied ? p->length - p->copied : 0; }
 
 /* Reads from a file into memory. With the last byte of the part, the file is checked. Returns as io_read_file(), or -1
  * with EIO if the file has changed or is shorter. */
@@ -352,13 +349,16 @@ static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vect
 	return io_trywritev(loop, fd, vector, n, ends ? last : IO_MORE);
 }
 
-/* Has the file at the front copied if its reader is slow. */
+/* Has the end of the file at the front, which may have parts in memory before it, copied if its reader is slow. */
 static void copy_for_slow(const io_loop *loop, iob *b) {
-	if (b->full_ms && io_now(loop) - b->full_ms >= IOB_SLOW_MS && b->left) b->part[b->first].copied = true;
-	b->full_ms = 0;
+	size_t i = b->first;
+	if (!b->full_ms || io_now(loop) - b->full_ms < IOB_SLOW_MS) return;
+	while (i < b->end && b->part[i].kind < PART_FILE) i++;
+	if (i < b->end && b->part[i].copied < IOB_SLOW_COPIED) b->part[i].copied = IOB_SLOW_COPIED;
 }
 
 enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_rest last, uint64_t *sent) {
+	const uint64_t before = *sent;
 	copy_for_slow(loop, b);
 	while (b->left) {
 		if (!most) return IOB_AGAIN;
@@ -374,7 +374,7 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 		} else {
 			r = io_trywritev(loop, fd, vector, n, next < b->part + b->end ? IO_MORE : last);
 		}
-		if (r == -1 && errno == EAGAIN) b->full_ms = io_now(loop);
+		if (r == -1 && errno == EAGAIN && (!b->full_ms || *sent > before)) b->full_ms = io_now(loop);
 		if (r == -1 && (errno == EAGAIN || errno == EINPROGRESS)) return IOB_AGAIN;
 		if (r == -1 && errno != EFAULT) return IOB_FAILED;
 		if (r <= 0) { /* EFAULT: a mapped file has become shorter */
@@ -384,7 +384,9 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 		most -= (uint64_t)r;
 		*sent += (uint64_t)r;
 		advance(b, (uint64_t)r);
+		if (!most) b->full_ms = 0;
 	}
+	b->full_ms = 0;
 	return IOB_DONE;
 }
 

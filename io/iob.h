@@ -21,9 +21,11 @@ enum {
 	 * bytes have been accepted behind them, they have left the queues of the sender's and the receiver's sockets, which
 	 * may be on the same machine. */
 	IOB_FILE_COPIED = 64 * 1024 * 1024,
-	/* A file is copied, too, from when the socket has been full for so many milliseconds: a slow reader may take what
-	 * is sent by reference long after `unchanged` was called. */
-	IOB_SLOW_MS = 100
+	/* When a full socket could not be written to for so many milliseconds, so many bytes at the end of the file are
+	 * copied, too, as many as the queue of a socket holds (tcp_wmem): a slow reader takes what is sent by reference
+	 * long after `unchanged` was called. */
+	IOB_SLOW_MS = 100,
+	IOB_SLOW_COPIED = 4 * 1024 * 1024
 };
 
 /* Called once, when a part has been sent or is dropped. */
@@ -62,8 +64,8 @@ struct iob_file {
 	 * is when its bytes leave. */
 	iob_unchanged *unchanged;
 	/* The bytes are copied before `unchanged` is called, so that a response that arrives whole is of one state of the
-	 * file. Otherwise they are sent by reference (sendfile(2)) until the reader is slow (IOB_SLOW_MS), and include what
-	 * is written to the file while the last of them are under way. */
+	 * file. Otherwise they are sent by reference (sendfile(2)), unless the reader is slow (IOB_SLOW_MS), and include
+	 * what is written to the file while the last of them are under way. */
 	bool copied;
 };
 
