@@ -156,11 +156,14 @@ int64_t platform_transferred(int fd) {
 	return tcp_info_of(fd, &info, end) ? (int64_t)(info.tcpi_bytes_acked + info.tcpi_bytes_received) : -1;
 }
 
-uint64_t platform_socket_memory(int fd) {
+uint64_t platform_socket_memory(int fd, uint64_t *unsent) {
 	uint32_t of[SK_MEMINFO_VARS] = {0};
 	socklen_t length = sizeof of;
+	*unsent = 0;
 	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, of, &length) == -1) return 0;
-	return (uint64_t)of[SK_MEMINFO_RMEM_ALLOC] + of[SK_MEMINFO_WMEM_QUEUED] + of[SK_MEMINFO_FWD_ALLOC];
+	const int32_t ahead = (int32_t)of[SK_MEMINFO_FWD_ALLOC];
+	*unsent = of[SK_MEMINFO_WMEM_QUEUED];
+	return (uint64_t)of[SK_MEMINFO_RMEM_ALLOC] + of[SK_MEMINFO_WMEM_QUEUED] + (uint64_t)(ahead > 0 ? ahead : 0);
 }
 
 int64_t platform_waited_ms(int fd, bool *ended) {
@@ -243,9 +246,9 @@ int64_t platform_transferred(int fd) {
 	return -1;
 }
 
-uint64_t platform_socket_memory(int fd) {
+uint64_t platform_socket_memory(int fd, uint64_t *unsent) {
 	(void)fd;
-	return 0;
+	return *unsent = 0;
 }
 
 int64_t platform_waited_ms(int fd, bool *ended) {

@@ -71,8 +71,9 @@ void platform_release_memory(void);
  * does not tell. */
 int64_t platform_transferred(int fd);
 
-/* Returns the bytes of the kernel's memory for TCP that a connection takes; 0 if the system does not tell. */
-uint64_t platform_socket_memory(int fd);
+/* Returns the bytes of the kernel's memory for TCP that a connection takes, and those of them in *unsent that hold what
+ * its peer has not acknowledged; 0 if the system does not tell. */
+uint64_t platform_socket_memory(int fd, uint64_t *unsent);
 
 /* Returns how many milliseconds ago a TCP connection received its last bytes, or -1 if the system does not tell. For a
  * connection that has just been accepted, that is mostly the time that it has waited for that. *ended, unless ended is

@@ -50,10 +50,10 @@ struct conn_kind {
 	 * for the client to take or to send content. */
 	int64_t (*transferred)(const void *connection);
 
-	/* Of TCP: return the bytes that they have exchanged, whatever it waits for, and those of the kernel's buffers for
-	 * it; 0 if the system does not tell. */
+	/* Of TCP: return the bytes that they have exchanged, whatever it waits for (0 if the system does not tell), and
+	 * those of the kernel's memory, as platform_socket_memory(). */
 	int64_t (*carried)(const void *connection);
-	uint64_t (*in_kernel)(const void *connection);
+	uint64_t (*in_kernel)(const void *connection, uint64_t *unsent);
 
 	struct conn_memory (*memory)(const void *connection);
 

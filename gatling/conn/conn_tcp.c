@@ -25,7 +25,9 @@ static int64_t carried(const void *conn) {
 	return bytes == -1 ? 0 : bytes;
 }
 
-static uint64_t in_kernel(const void *conn) { return platform_socket_memory(((const struct conn *)conn)->fd); }
+static uint64_t in_kernel(const void *conn, uint64_t *unsent) {
+	return platform_socket_memory(((const struct conn *)conn)->fd, unsent);
+}
 
 static struct conn_memory memory(const void *conn) {
 	const struct conn *c = conn;

@@ -9,8 +9,8 @@ struct kernel_windows {
 	struct kernel_window {
 		int64_t since_ms; /* when it began; 0: nothing is measured */
 		int64_t bytes;    /* transferred before it */
-		uint64_t held;    /* bytes of the kernel's buffers */
-		unsigned delay;   /* how long the client needs for them: see kernel_memory.c */
+		uint64_t held;    /* bytes of the kernel's memory */
+		unsigned delay;   /* how long the client needs for what is unsent, as it was last known: see kernel_memory.c */
 	} * window;           /* by descriptor; NULL: there has been no shortage */
 	int count;
 	uint64_t most; /* bytes that the kernel may hold for the worker's connections; 0: no limit */
@@ -21,7 +21,7 @@ struct kernel_windows {
 
 /* Ends the window of a connection that is being closed. */
 static inline void kernel_windows_forget(const struct kernel_windows *w, int fd) {
-	if (fd < w->count) w->window[fd].since_ms = 0;
+	if (fd < w->count) w->window[fd] = (struct kernel_window){0};
 }
 
 #endif

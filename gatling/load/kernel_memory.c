@@ -26,8 +26,8 @@ static bool walk_on_tcp(struct walked *at, const struct conn_context *w) {
 
 /* Returns what the kernel holds for all connections. */
 static uint64_t held_for_all(const struct conn_context *w) {
-	uint64_t held = 0;
-	for (struct walked at = {0}; walk_on_tcp(&at, w);) held += at.is->in_kernel(at.connection);
+	uint64_t held = 0, unsent;
+	for (struct walked at = {0}; walk_on_tcp(&at, w);) held += at.is->in_kernel(at.connection, &unsent);
 	return held;
 }
 
@@ -50,16 +50,26 @@ static unsigned delay_of(uint64_t held, uint64_t taken, int64_t ms) {
 	return delay;
 }
 
-/* Measures a connection, and begins a window when the last one is over. */
+/* Measures a connection, and begins a window when the last one is over. A client that has taken everything is measured
+ * anew: it is not slow while there is nothing to take. */
 static void measure(struct kernel_window *window, const struct walked *at, int64_t now_ms) {
+	uint64_t unsent;
 	const int64_t bytes = at->is->carried(at->connection);
-	window->held = at->is->in_kernel(at->connection);
-	window->delay = 0;
+	const uint64_t held = at->is->in_kernel(at->connection, &unsent);
+	if (!unsent || bytes < window->bytes) *window = (struct kernel_window){0};
+	window->held = held;
+	if (!unsent) return;
 	const int64_t ms = window->since_ms ? now_ms - window->since_ms : 0;
-	if (ms >= KERNEL_MEMORY_WALK_MS) window->delay = delay_of(window->held, (uint64_t)(bytes - window->bytes), ms);
+	if (ms >= KERNEL_MEMORY_KNOWN_MS) window->delay = delay_of(unsent, (uint64_t)(bytes - window->bytes), ms);
 	if (ms && ms < KERNEL_MEMORY_WINDOW_MS) return;
 	window->since_ms = now_ms;
 	window->bytes = bytes;
+}
+
+static void forget_all(struct kernel_windows *k) {
+	free(k->window);
+	k->window = NULL;
+	k->count = 0;
 }
 
 static void report(struct kernel_windows *k) {
@@ -93,14 +103,11 @@ void kernel_memory_enforce(struct conn_context *w) {
 	struct kernel_windows *k = &w->kernel;
 	const int64_t now_ms = io_now(w->loop);
 	const uint64_t held = held_for_all(w);
-	k->next_walk_ms = now_ms + KERNEL_MEMORY_WALK_MS;
+	const bool paused = now_ms > k->next_walk_ms + KERNEL_MEMORY_WALK_MS; /* clients may have been idle since */
+	k->next_walk_ms = now_ms + (held < k->most / 4 ? KERNEL_MEMORY_REST_MS : KERNEL_MEMORY_WALK_MS);
 	k->sent = w->sent;
-	if (held <= k->most / 2) {
-		free(k->window);
-		k->window = NULL;
-		k->count = 0;
-		return;
-	}
+	if (paused || held <= k->most / 2) forget_all(k);
+	if (held <= k->most / 2) return;
 	for (struct walked at = {0}; walk_on_tcp(&at, w);) {
 		if (!grow(k, at.is->bound(w))) return;
 		measure(&k->window[at.number], &at, now_ms);

@@ -12,8 +12,10 @@ enum {
 	KERNEL_MEMORY_SHARE = 4,
 	KERNEL_MEMORY_RELIEF = 8,       /* the part (1/8) of what a worker's may take that is free after some were closed */
 	KERNEL_MEMORY_LEAST = 64,       /* connections of a worker for which the kernel is asked */
-	KERNEL_MEMORY_WALK_MS = 1000,   /* the time between two walks over all connections */
-	KERNEL_MEMORY_WINDOW_MS = 10000 /* the time over which it is measured */
+	KERNEL_MEMORY_WALK_MS = 1000,   /* the time between two walks over all connections, */
+	KERNEL_MEMORY_REST_MS = 4000,   /* and while less than a quarter of the worker's part is taken */
+	KERNEL_MEMORY_KNOWN_MS = 4000,  /* a client has had something to take for so long when its pace is known; */
+	KERNEL_MEMORY_WINDOW_MS = 10000 /* after this time it is measured anew */
 };
 
 struct conn_context;
@@ -22,8 +24,8 @@ struct conn_context;
 int kernel_memory_due(const struct conn_context *context, int64_t now_ms);
 
 /* Asks the kernel what it holds for each connection (SO_MEMINFO). If that is more than the worker's part, closes those
- * whose clients need longest for it, at the pace at which they have taken some since the measurement began, but none
- * that needs less than four seconds. */
+ * whose clients need longest for what they have not acknowledged, at the pace of the measurement, but none that needs
+ * less than four seconds. */
 void kernel_memory_enforce(struct conn_context *context);
 
 #endif
