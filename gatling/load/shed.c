@@ -121,8 +121,13 @@ static bool close_candidate(struct conn_context *w, const struct shed_candidate 
 	return true;
 }
 
+/* Returns whether an address that has all connections was heavy in the last walk, and that was not long ago. */
+static bool still_alone(const struct conn_context *w) {
+	return w->shed->alone && io_now(w->loop) < w->shed->walk_ms + SHED_ALONE_MS;
+}
+
 bool shed_refuses(struct conn_context *w, const struct peer *peer) {
-	if (!heavy_weight(&w->shed->heavy, peer)) return false;
+	if ((w->shed->alone && !still_alone(w)) || !heavy_weight(&w->shed->heavy, peer)) return false;
 	w->shed->refused++;
 	count_one(COUNT_REFUSED_HEAVY);
 	report(w->shed, w);
@@ -135,13 +140,16 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted, bool descript
 	if (descriptors != s->descriptors) s->first = s->count;
 	s->descriptors = descriptors;
 	if (wanted > SHED_BATCH) wanted = SHED_BATCH;
+	const bool still = still_alone(w);
 	const bool alone = w->connections_max >= SHED_LAST_LEAST &&
-					   w->connections > (uint64_t)w->connections_max * (s->alone ? SHED_FROM : SHED_LAST) / 100;
-	const bool anew = alone && !s->alone; /* it could take the last places before the next walk */
-	if (anew) s->first = s->count;
+					   w->connections > (uint64_t)w->connections_max * (still ? SHED_FROM : SHED_LAST) / 100;
+	/* one that begins to be heavy could take the last places before the next walk */
+	bool due = (alone && !still) || io_now(w->loop) >= s->walk_ms;
+	if (alone && !still) s->first = s->count;
 	while (gone < wanted) {
 		if (s->first == s->count) {
-			if (!(anew && !s->alone) && io_now(w->loop) < s->walk_ms) break;
+			if (!due) break;
+			due = false;
 			s->alone = alone;
 			heavy_find(&s->heavy, w, one, alone);
 			find(w, s, rank_of);

@@ -9,8 +9,9 @@
 
 enum {
 	SHED_FROM = 90,        /* per cent of its connections at which a worker begins to close some, */
-	SHED_LAST = 95,        /* and above which an address that has all of them gives way, too, */
-	SHED_LAST_LEAST = 100, /* if there may be so many */
+	SHED_LAST = 95,        /* and above which an address that has all of them gives way, too, down to SHED_FROM, */
+	SHED_LAST_LEAST = 100, /* if there may be so many; */
+	SHED_ALONE_MS = 1000,  /* this ends when there was no walk for so long */
 	SHED_HEAD_MS = 3000,   /* how long a head or handshake may take, */
 	SHED_IDLE_MS = 1000,   /* and a connection may be idle, before it is closed to make room */
 	SHED_BATCH = 64,       /* connections closed at a time */
