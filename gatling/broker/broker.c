@@ -149,7 +149,7 @@ static bool exchange(struct broker *o, const struct broker_request *q, struct br
 	o->late = true;
 	if (sent)
 		notice_line(LEVEL_ERROR, "the process %s waits for \"%s\" for more than %d s: is that disk there?",
-					process_name(o), q->name, BROKER_WAIT_MS / 1000);
+					process_name(o), *q->name ? q->name : o->place[q->place].path, BROKER_WAIT_MS / 1000);
 	return true;
 }
 
@@ -165,20 +165,26 @@ static void end(struct broker *o) {
 }
 
 /* Makes a request. Returns 0, or -1 with errno. */
-static int request(struct broker *o, enum broker_action action, int place, const char *name, struct broker_answer *a) {
-	struct broker_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
+static int make_request(struct broker *o, const struct broker_request *q, struct broker_answer *a) {
 	*a = (struct broker_answer){.fd = -1};
-	errno = ENAMETOOLONG;
-	if (strlen(name) >= sizeof q.name) return -1;
-	memcpy(q.name, name, strlen(name) + 1);
 	pthread_mutex_lock(&o->mutex);
-	bool complete = exchange(o, &q, a);
+	bool complete = exchange(o, q, a);
 	if (!complete) end(o);
 	pthread_mutex_unlock(&o->mutex);
 	if (complete && !a->reply.error) return 0;
 	free(a->data);
 	errno = complete ? a->reply.error : EPIPE;
 	return -1;
+}
+
+/* Makes a request for a name. Returns as make_request(). */
+static int request(struct broker *o, enum broker_action action, int place, const char *name, struct broker_answer *a) {
+	struct broker_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
+	*a = (struct broker_answer){.fd = -1};
+	errno = ENAMETOOLONG;
+	if (strlen(name) >= sizeof q.name) return -1;
+	memcpy(q.name, name, strlen(name) + 1);
+	return make_request(o, &q, a);
 }
 
 /* Requests the descriptor of a file or a connection. Returns it, or -1 with errno. */
@@ -213,10 +219,11 @@ char *broker_list(struct broker *o, int place, size_t *length) {
 	return a.data ? a.data : calloc(1, 1);
 }
 
-struct broker_seen *broker_look(struct broker *o, int place, size_t *count) {
+struct broker_seen *broker_look(struct broker *o, int place, unsigned first, size_t *names) {
+	const struct broker_request q = {.action = ACTION_LOOK, .place = (uint8_t)place, .first = first};
 	struct broker_answer a;
-	if (request(o, ACTION_LOOK, place, "", &a) == -1) return NULL;
-	*count = a.reply.length / sizeof(struct broker_seen);
+	if (make_request(o, &q, &a) == -1) return NULL;
+	*names = a.reply.length / (BROKER_PAIR * sizeof(struct broker_seen));
 	return a.data ? (void *)a.data : calloc(1, sizeof(struct broker_seen));
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "gatling/base/file_version.h"
 #include "gatling/broker/broker_rule.h"
 
 struct account; /* sandbox/account.h */
@@ -67,14 +68,24 @@ char *broker_list(struct broker *broker, int place, size_t *length);
 
 /* What stat(2) says about a file. */
 struct broker_seen {
+	uint64_t name;    /* broker_name_hash() of its directory */
 	uint64_t version; /* file_version_hash(), with the seed 0 */
 	uint64_t inode;   /* file_version_hash_inode() */
-	int error;        /* 0, or an errno; then the others are 0 */
+	int error;        /* 0, or an errno; then version and inode are 0 */
 };
 
-/* Looks at fullchain.pem and privkey.pem, in this order, of each name that broker_list() has returned last for a place
- * of BROKER_PAIRS, with one request. Returns the results, to be freed with free(), and their number in *count. Returns
- * NULL with errno on failure. */
-struct broker_seen *broker_look(struct broker *broker, int place, size_t *count);
+static inline uint64_t broker_name_hash(const char *name) { return hash_octets(0, slice_of(name)); }
+
+static inline struct broker_seen broker_seen_of(const struct stat *st) {
+	const struct file_version version = file_version_of(st);
+	return (struct broker_seen){.version = file_version_hash(0, &version),
+								.inode = file_version_hash_inode(st->st_dev, st->st_ino)};
+}
+
+/* Looks, with one request, at fullchain.pem and privkey.pem of up to BROKER_LOOK of the names that broker_list() has
+ * returned last for a place of BROKER_PAIRS, from the first one (a number) on. Returns BROKER_PAIR results for each, in
+ * this order, to be freed with free(), and the number of names, which may be 0, in *names. Returns NULL with errno on
+ * failure. */
+struct broker_seen *broker_look(struct broker *broker, int place, unsigned first, size_t *names);
 
 #endif

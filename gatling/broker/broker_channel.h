@@ -45,6 +45,7 @@ enum broker_action { ACTION_NONE, ACTION_OPEN, ACTION_STAT, ACTION_LIST, ACTION_
 
 struct broker_request {
 	uint8_t action, place;
+	uint32_t first; /* ACTION_LOOK: the number of a name */
 	char name[BROKER_NAME];
 };
 

@@ -176,7 +176,7 @@ static int list_names(const struct broker_place *p, char **names, size_t *length
 	return *length > BROKER_LIST ? EFBIG : 0;
 }
 
-/* Keeps the names that were listed, for look_at_all(). */
+/* Keeps the names that were listed, for look_at_names(). */
 static void keep_listed(struct broker_place *place, const char *names, size_t length) {
 	free(place->listed);
 	place->listed = malloc(length + 1);
@@ -187,27 +187,27 @@ static void keep_listed(struct broker_place *place, const char *names, size_t le
 static struct broker_seen look_at(int directory, const char *name, const char *file) {
 	char path[BROKER_NAME];
 	struct stat st;
-	if ((size_t)snprintf(path, sizeof path, "%s/%s", name, file) >= sizeof path)
-		return (struct broker_seen){.error = ENAMETOOLONG};
-	if (fstatat(directory, path, &st, 0) == -1) return (struct broker_seen){.error = errno};
-	const struct file_version version = file_version_of(&st);
-	return (struct broker_seen){.version = file_version_hash(0, &version),
-								.inode = file_version_hash_inode(st.st_dev, st.st_ino)};
+	struct broker_seen seen = {.error = ENAMETOOLONG};
+	if ((size_t)snprintf(path, sizeof path, "%s/%s", name, file) < sizeof path)
+		seen = fstatat(directory, path, &st, 0) == -1 ? (struct broker_seen){.error = errno} : broker_seen_of(&st);
+	seen.name = broker_name_hash(name);
+	return seen;
 }
 
-/* Looks at both files of each name that was listed. Returns 0 with *seen, to be freed with free(), or an errno. */
-static int look_at_all(const struct broker_place *p, char **seen, size_t *length) {
-	size_t names = 0, n = 0;
-	for (size_t i = 0; i < p->listed_length; i++) names += !p->listed[i];
-	*length = names * BROKER_PAIR * sizeof(struct broker_seen);
-	if (*length > BROKER_LIST) return EFBIG;
-	struct broker_seen *all = malloc(*length + 1);
+/* Looks at both files of BROKER_LOOK names, from the first one on. Returns 0 with *seen, to be freed with free(), or an
+ * errno. */
+static int look_at_names(const struct broker_place *p, uint32_t first, char **seen, size_t *length) {
+	const char *name = p->listed, *const end = name + p->listed_length;
+	struct broker_seen *all = malloc((size_t)BROKER_LOOK * BROKER_PAIR * sizeof *all);
+	size_t n = 0;
 	if (!all) return ENOMEM;
-	*seen = (char *)all;
-	for (const char *name = p->listed; n < names * BROKER_PAIR; name += strlen(name) + 1) {
+	while (name < end && first--) name += strlen(name) + 1;
+	for (; name < end && n < (size_t)BROKER_LOOK * BROKER_PAIR; name += strlen(name) + 1) {
 		all[n++] = look_at(p->directory, name, "fullchain.pem");
 		all[n++] = look_at(p->directory, name, "privkey.pem");
 	}
+	*seen = (char *)all;
+	*length = n * sizeof *all;
 	return 0;
 }
 
@@ -225,7 +225,7 @@ static int act(const struct broker *o, struct broker_place *place, const struct 
 	int error;
 	if (p.directory == -1 && (p.directory = broker_open_directory(place)) == -1) return errno;
 	if (q->action == ACTION_LIST) error = list_names(&p, &r->data, &length);
-	else if (q->action == ACTION_LOOK) error = look_at_all(&p, &r->data, &length);
+	else if (q->action == ACTION_LOOK) error = look_at_names(&p, q->first, &r->data, &length);
 	else if (q->action == ACTION_CONNECT) error = connect_to(o, &p, q->name, &r->fd);
 	else error = look_up(&p, q, &r->reply.st, &r->fd);
 	if (!error && q->action == ACTION_LIST && p.rule == BROKER_PAIRS) keep_listed(place, r->data, length);

@@ -9,6 +9,7 @@ enum {
 	BROKER_NAME = 512,              /* bytes of a name, with its NUL */
 	BROKER_LIST = 16 * 1024 * 1024, /* bytes of the names in a directory */
 	BROKER_WAIT_MS = 10000,         /* for an answer: a disk may have to start first */
+	BROKER_LOOK = 256,              /* names whose files are looked at in one request */
 	BROKER_PAIR = 2,                /* files of a name in BROKER_PAIRS */
 	BROKER_LOG_MODE = 0640          /* of a log file that is created */
 };

@@ -52,12 +52,14 @@ struct certificate_files {
 	struct certificate_directory root, dir[CERT_DIRS]; /* dir: those of --cert-dir and --acme */
 	struct candidate cert[CERTS_MAX];                  /* of the command line */
 	unsigned certs;
-	SSL_CTX *context;      /* of all sets; NULL: not made yet */
-	uint64_t seen, loaded; /* hashes of the last walk, and of the last one that loaded certificates */
-	char *broken;          /* the first file that could not be used, or NULL */
-	unsigned retry;        /* walks until loading is tried again; 0: there were no errors */
-	int64_t again_ms;      /* there is no walk before */
-	time_t day;            /* on which the validity was last checked */
+	SSL_CTX *context; /* of all sets; NULL: not made yet */
+	/* Hashes of the last walk, of the last one that loaded certificates, and of that after which the files have been
+	 * kept from clients. */
+	uint64_t seen, loaded, hidden;
+	char *broken;     /* the first file that could not be used, or NULL */
+	int64_t retry_ms; /* when loading is tried again; 0: there were no errors */
+	int64_t again_ms; /* there is no walk before */
+	time_t day;       /* on which the validity was last checked */
 	pthread_mutex_t mutex;
 	struct certificates *current; /* guarded by the mutex */
 };
@@ -261,13 +263,39 @@ static void visit_pair(struct walk *w, const struct certificate_directory *d, co
 	visit(w, &c);
 }
 
+/* Looks at a file alone. */
+static struct broker_seen look_alone(const struct certificate_files *f, int place, const char *name, const char *file) {
+	char path[PATH_MAX + NAME_MAX_BYTES];
+	struct stat st;
+	snprintf(path, sizeof path, "%s/%s", name, file);
+	if (broker_stat(f->broker, place, path, &st) == -1) return (struct broker_seen){.error = errno};
+	return broker_seen_of(&st);
+}
+
+/* Looks at the files of a directory, at many with one request; alone at those that the broker has not seen so. */
 static void walk_cert_dir(struct walk *w, struct certificate_directory *d) {
-	size_t count = 0, i = 0;
+	const struct certificate_files *f = w->files;
+	const int place = d->at.place;
+	struct broker_seen *seen = NULL;
+	size_t names = 0, i = 0; /* those in seen, and of them the next one */
+	unsigned first = 0;
+	bool asks = true;
 	update_names(w, d);
-	struct broker_seen *seen = d->names < d->end ? broker_look(w->files->broker, d->at.place, &count) : NULL;
-	const struct broker_seen unknown[BROKER_PAIR] = {{.error = errno}, {.error = errno}};
-	for (const char *name = d->names; name < d->end; name += strlen(name) + 1, i += BROKER_PAIR)
-		visit_pair(w, d, name, i < count ? &seen[i] : unknown);
+	for (const char *name = d->names; name < d->end; name += strlen(name) + 1, i++, first++) {
+		if (asks && i == names) {
+			free(seen);
+			i = 0;
+			asks = (seen = broker_look(f->broker, place, first, &names)) && names;
+			if (!asks) names = 0;
+		}
+		struct broker_seen alone[BROKER_PAIR], *pair = i < names ? &seen[i * BROKER_PAIR] : NULL;
+		if (!pair || pair->name != broker_name_hash(name)) {
+			alone[0] = look_alone(f, place, name, "fullchain.pem");
+			alone[1] = look_alone(f, place, name, "privkey.pem");
+			pair = alone;
+		}
+		visit_pair(w, d, name, pair);
+	}
 	free(seen);
 }
 
@@ -284,8 +312,12 @@ static struct walk walk(struct certificate_files *f, struct certificates *set) {
 	for (int i = 0; i < CERT_DIRS; i++)
 		if (f->dir[i].at.place != -1) walk_cert_dir(&w, &f->dir[i]);
 	/* a walk that has not seen all files leaves those of the last one */
-	if (w.incomplete || w.hash == f->seen || broker_is_late(f->broker)) free(w.inode);
-	else key_files_set_tls(w.inode, w.inodes);
+	if (w.incomplete || w.hash == f->hidden || broker_is_late(f->broker)) {
+		free(w.inode);
+	} else {
+		key_files_set_tls(w.inode, w.inodes);
+		f->hidden = w.hash;
+	}
 	w.inode = NULL;
 	return w;
 }
@@ -305,7 +337,7 @@ static int load(struct certificate_files *f, struct walk *w) {
 		notice(w->hash, "the certificates are gone; the last ones stay in use");
 	f->loaded = w->hash;
 	bool usable = (w->loaded || !last) && certificates_seal(set) == 0;
-	f->retry = w->failed || !w->loaded || !usable ? CERTIFICATE_RETRY_S / CERTIFICATE_CHECK_S : 0;
+	f->retry_ms = w->failed || !w->loaded || !usable ? clock_ms() + CERTIFICATE_RETRY_S * 1000 : 0;
 	if (!usable) {
 		certificates_release(set);
 		return -1;
@@ -340,8 +372,9 @@ bool certificate_files_refresh(struct certificate_files *f) {
 	const int64_t started_ms = clock_ms();
 	if (started_ms < f->again_ms || broker_is_late(f->broker)) return false;
 	struct walk w = walk(f, NULL);
-	f->again_ms = clock_ms() + CERTIFICATE_CHECK_PART * (clock_ms() - started_ms);
 	if (broker_is_late(f->broker)) return false; /* then the walk has not seen all files */
+	const int64_t pause_ms = CERTIFICATE_CHECK_PART * (clock_ms() - started_ms);
+	f->again_ms = clock_ms() + (pause_ms < CERTIFICATE_PAUSE_MS ? pause_ms : CERTIFICATE_PAUSE_MS);
 	bool settled = w.hash == f->seen;
 	f->seen = w.hash;
 	time_t day = time(NULL) / DAY_S;
@@ -349,7 +382,7 @@ bool certificate_files_refresh(struct certificate_files *f) {
 	f->day = day;
 	/* an error may be temporary: a certificate that becomes valid tomorrow, or a lack of descriptors */
 	const bool changed = w.hash != f->loaded || certificates_outdated(f->current);
-	return settled && (changed || (f->retry && --f->retry == 0)) && load(f, &w) == 0;
+	return settled && (changed || (f->retry_ms && clock_ms() >= f->retry_ms)) && load(f, &w) == 0;
 }
 
 const char *certificate_files_broken(const struct certificate_files *f) { return f->broken; }

@@ -231,15 +231,16 @@ static bool has_pair(const struct certificates *set, const struct pair *p) {
 
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin,
 					   const uint64_t *state) {
-	bool kept = false;
+	bool kept = false, all = true;
 	for (unsigned i = 0; last && i < last->pairs; i++) {
-		if (state && last->pair[i]->state != *state) continue;
 		struct pair *p = last->pair[i];
-		if (strcmp(p->origin, origin) != 0) continue;
-		if (!has_pair(set, p) && add_pair(set, p)) atomic_fetch_add(&p->references, 1);
-		kept |= has_pair(set, p);
+		if ((state && p->state != *state) || strcmp(p->origin, origin) != 0) continue;
+		const bool there = has_pair(set, p), has = there || add_pair(set, p);
+		if (has && !there) atomic_fetch_add(&p->references, 1);
+		kept |= has;
+		all &= has;
 	}
-	return kept;
+	return kept && all;
 }
 
 static X509 *issuer_of(X509 *certificate, const STACK_OF(X509) * all) {

@@ -45,7 +45,8 @@ bool certificates_empty(const struct certificates *set);
 void certificates_report(const struct certificates *set, void (*report)(const char *origin, const char *what));
 
 /* Shares all keys from the file `origin` with the set `last` (NULL: an empty one): *state has to be that of the file,
- * unless state is NULL. Must be called before certificates_seal(). Returns false if there are none. */
+ * unless state is NULL. Must be called before certificates_seal(). Returns false if there are none, or no memory for
+ * all. */
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin,
 					   const uint64_t *state);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -170,15 +171,16 @@ static pid_t process_of_broker(void) {
 
 static void pairs_are_looked_at_together(void **state) {
 	(void)state;
-	size_t length = 0, count = 0, at = 0;
+	size_t length = 0, listed = 0, at = 0;
 	struct stat st;
 	char *names = broker_list(broker, pairs, &length);
-	struct broker_seen *seen = broker_look(broker, pairs, &count);
-	assert_true(names && seen && count % BROKER_PAIR == 0);
+	struct broker_seen *seen = broker_look(broker, pairs, 0, &listed);
+	assert_true(names && seen);
 	for (const char *name = names; name < names + length; name += strlen(name) + 1, at += BROKER_PAIR) {
 		const bool site = strcmp(name, "site") == 0;
 		for (size_t i = at; i < at + BROKER_PAIR; i++) {
 			assert_int_equal(seen[i].error, site ? 0 : ENOTDIR);
+			assert_true(seen[i].name == broker_name_hash(name));
 			if (!site) continue;
 			assert_int_equal(broker_stat(broker, pairs, i == at ? "site/fullchain.pem" : "site/privkey.pem", &st), 0);
 			const struct file_version version = file_version_of(&st);
@@ -186,11 +188,18 @@ static void pairs_are_looked_at_together(void **state) {
 			assert_true(seen[i].inode == file_version_hash_inode(st.st_dev, st.st_ino));
 		}
 	}
-	assert_int_equal(at, count);
-	free(names);
+	assert_int_equal(at, listed * BROKER_PAIR);
 	free(seen);
-	assert_true(!broker_look(broker, pems, &count) && errno == EPERM);
-	assert_true(!broker_look(broker, file, &count) && errno == EPERM);
+	seen = broker_look(broker, pairs, 1, &listed); /* without the first one */
+	assert_int_equal(at, (listed + 1) * BROKER_PAIR);
+	assert_true(seen[0].name == broker_name_hash(names + strlen(names) + 1));
+	free(seen);
+	seen = broker_look(broker, pairs, UINT_MAX, &listed);
+	assert_int_equal(listed, 0);
+	free(seen);
+	free(names);
+	assert_true(!broker_look(broker, pems, 0, &listed) && errno == EPERM);
+	assert_true(!broker_look(broker, file, 0, &listed) && errno == EPERM);
 }
 
 static void a_disk_that_hangs_is_not_waited_for(void **state) {
