@@ -18,7 +18,14 @@ bool docroot_error_is_temporary(int error) {
 	case EIO:
 	case EMFILE:
 	case ENFILE:
-	case ENOMEM: return true;
+	case ENOMEM:
+	/* of a file system whose server is gone: NFS, FUSE */
+	case ECONNABORTED:
+	case EHOSTDOWN:
+	case EHOSTUNREACH:
+	case ENOTCONN:
+	case ESTALE:
+	case ETIMEDOUT: return true;
 	default: return false;
 	}
 }

@@ -90,8 +90,7 @@ int response_status_of(int error) {
 	case ELOOP:
 	case ENAMETOOLONG:
 	case EINVAL: /* a name that this file system cannot have */
-	case EILSEQ:
-	case ESTALE: return 404;
+	case EILSEQ: return 404;
 	default: return 500;
 	}
 }

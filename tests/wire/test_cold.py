@@ -337,9 +337,11 @@ def slowed(files, *flags):
     disk = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert disk.stdout.readline() == "mounted\n"
     root.take = lambda seconds: print(seconds, file=disk.stdin, flush=True)
-    root.source = source
+    root.source, root.disk = source, disk
     yield root
     disk.communicate()
+    if disk.returncode:  # it was killed
+        subprocess.run(["umount", "--lazy", root.path], check=True)
     root.remove()
     source.remove()
 
@@ -348,6 +350,15 @@ def slowed(files, *flags):
 def slow_disk():
     with slowed({"hot.txt": b"hot", **{f"{n}.jpg": SMALL for n in range(CLIENTS)}, "404.html": b"page"}) as root:
         yield root
+
+
+def test_a_file_system_whose_server_is_gone_is_unavailable(build, slow_disk):
+    with Server(build, slow_disk, "-j", "1") as server:
+        assert server.get("/hot.txt").status == 200
+        slow_disk.disk.kill()
+        slow_disk.disk.wait()
+        gone = server.get("/1.jpg")  # which the kernel does not remember
+        assert gone.status == 503 and gone["Retry-After"]
 
 
 @pytest.mark.clear

@@ -384,9 +384,14 @@ def test_the_same_content_has_the_same_etag_everywhere(build, content):
 
 def test_a_large_file_without_an_etag_yet_has_its_date_and_who_asks_for_the_etag_waits(build, root):
     root.write("f", LARGE)
+    root.write("g", LARGE)
+    settled(root.path / "f")
+    os.utime(root.path / "g", (time.time() + 100,) * 2)  # of this second, as it could be on another clock
     with Server(build, root, "-j", "1") as server:
         first = server.get("/f")
         assert first["ETag"] is None and first["Last-Modified"] and first.body == LARGE
+        unknown = server.get("/g")  # which may change again without a change of its date
+        assert unknown["ETag"] is None and unknown["Last-Modified"] is None and unknown.body == LARGE
         etag = eventually(lambda: server.get("/f", method="HEAD")["ETag"])
     with Server(build, root, "-j", "1") as server:
         assert server.get("/f", "If-None-Match: " + etag).status == 304

@@ -76,8 +76,8 @@ struct job *cache_convert(struct cache *cache, struct resource *resource, enum c
 
 /* Starts to hash a file that has no entity-tag yet: one of up to CONTENT_HASH_SOON bytes, or a larger one of which a
  * request brings an entity-tag, or that is requested as a whole once more. Returns the job if the request should wait
- * for it, since it is done soon, or since the answer depends on it (ETAG_AWAITED). Otherwise returns NULL; also, unless
- * the answer depends on it, for a file that may be in the middle of a write (FILE_VERSION_SETTLES_MS). */
+ * for it, since it is done soon, or since the answer depends on it (ETAG_AWAITED). Otherwise returns NULL; also, if the
+ * entity-tag is only sent, for a file that may be in the middle of a write (FILE_VERSION_SETTLES_MS). */
 struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding, enum etag_use use);
 
 /* Returns the copy in memory of a representation, or the representation itself if there is none, without a reference.

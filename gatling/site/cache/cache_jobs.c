@@ -146,7 +146,7 @@ struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, 
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *f = r->representation[coding];
 	if (f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
-	if (use < ETAG_AWAITED && file_version_unsettled_ms(&f->version)) return NULL;
+	if (use < ETAG_USEFUL && file_version_unsettled_ms(&f->version)) return NULL;
 	const bool soon = f->size <= CONTENT_HASH_SOON,
 			   starts = soon || use >= ETAG_USEFUL || (use == ETAG_SENT && e->asked);
 	if (!e->job[HASH] && starts) {

@@ -258,6 +258,7 @@ static char *put_validators(char *at, struct representation *f) {
 	time_t said = modified > now ? now : modified < 0 ? 0 : modified;
 	at = text_copy(at, f->gzipped ? SLICE("Accept-Ranges: none\r\n") : SLICE("Accept-Ranges: bytes\r\n"));
 	if (f->validators.etag.at) at = field_line_put(at, SLICE("ETag"), f->validators.etag);
+	else if (modified >= now) return at; /* it may change again in this second, and the date is all that a client has */
 	at = text_copy(at, SLICE("Last-Modified: "));
 	if (said == modified && modified > DATE_LEFT_OUT) {
 		f->validators.last_modified = modified;
