@@ -181,7 +181,7 @@ static void keep_listed(struct broker_place *place, const char *names, size_t le
 	free(place->listed);
 	place->listed = malloc(length + 1);
 	place->listed_length = place->listed ? length : 0;
-	if (place->listed) memcpy(place->listed, names, length);
+	if (place->listed && length) memcpy(place->listed, names, length);
 }
 
 static struct broker_seen look_at(int directory, const char *name, const char *file) {

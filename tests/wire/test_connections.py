@@ -371,7 +371,7 @@ def test_only_a_few_make_room(build, files):
     with Server(build, files, "-j", "1", "-n", **descriptors_limited_to(256)) as server:
         clients = []
         while not clients or all(still_open(c) for c in clients):
-            clients.append(server.connect())
+            clients.append(server.connect(source=f"127.0.0.{1 + len(clients) % 16}"))
             assert clients[-1].get("/small.bin").status == 200
             clients[-1].socket.setblocking(False)
         assert 150 < len(clients) < 256
