@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "gatling/base/notice.h"
 #include "gatling/load/walk.h"
@@ -24,19 +23,11 @@ static bool walk_on_tcp(struct walked *at, const struct conn_context *w) {
 	return walk_on(at, w) && at->kind == CONN_TCP;
 }
 
-/* Returns what the kernel holds for all connections. */
-static uint64_t held_for_all(const struct conn_context *w) {
-	uint64_t held = 0, unsent;
-	for (struct walked at = {0}; walk_on_tcp(&at, w);) held += at.is->in_kernel(at.connection, &unsent);
-	return held;
-}
-
 /* Makes room for the windows of all connections. Returns false if memory runs out. */
 static bool grow(struct kernel_windows *k, int bound) {
 	if (bound <= k->count) return true;
-	struct kernel_window *grown = realloc(k->window, (size_t)bound * sizeof *grown);
+	struct kernel_window *grown = walk_grow(k->window, k->count, bound, sizeof *grown);
 	if (!grown) return false;
-	memset(grown + k->count, 0, (size_t)(bound - k->count) * sizeof *grown);
 	k->window = grown;
 	k->count = bound;
 	return true;
@@ -52,10 +43,9 @@ static unsigned delay_of(uint64_t held, uint64_t taken, int64_t ms) {
 
 /* Measures a connection, and begins a window when the last one is over. A client that has taken everything is measured
  * anew: it is not slow while there is nothing to take. */
-static void measure(struct kernel_window *window, const struct walked *at, int64_t now_ms) {
-	uint64_t unsent;
+static void measure(struct kernel_window *window, const struct walked *at, uint64_t held, uint64_t unsent,
+					int64_t now_ms) {
 	const int64_t bytes = at->is->carried(at->connection);
-	const uint64_t held = at->is->in_kernel(at->connection, &unsent);
 	if (!unsent || bytes < window->bytes) *window = (struct kernel_window){0};
 	window->held = held;
 	if (!unsent) return;
@@ -64,6 +54,17 @@ static void measure(struct kernel_window *window, const struct walked *at, int64
 	if (ms && ms < KERNEL_MEMORY_WINDOW_MS) return;
 	window->since_ms = now_ms;
 	window->bytes = bytes;
+}
+
+/* Measures all connections, if they have windows. Returns what the kernel holds for them. */
+static uint64_t walk(const struct conn_context *w) {
+	uint64_t all = 0, unsent;
+	for (struct walked at = {0}; walk_on_tcp(&at, w);) {
+		const uint64_t held = at.is->in_kernel(at.connection, &unsent);
+		if (w->kernel.window) measure(&w->kernel.window[at.number], &at, held, unsent, io_now(w->loop));
+		all += held;
+	}
+	return all;
 }
 
 static void forget_all(struct kernel_windows *k) {
@@ -102,15 +103,13 @@ static void relieve(struct conn_context *w, uint64_t held) {
 void kernel_memory_enforce(struct conn_context *w) {
 	struct kernel_windows *k = &w->kernel;
 	const int64_t now_ms = io_now(w->loop);
-	const uint64_t held = held_for_all(w);
+	const int bound = w->kinds[CONN_TCP]->bound(w);
 	const bool paused = now_ms > k->next_walk_ms + KERNEL_MEMORY_WALK_MS; /* clients may have been idle since */
+	if (paused || (k->window && !grow(k, bound))) forget_all(k);
+	const uint64_t held = walk(w);
 	k->next_walk_ms = now_ms + (held < k->most / 4 ? KERNEL_MEMORY_REST_MS : KERNEL_MEMORY_WALK_MS);
 	k->sent = w->sent;
-	if (paused || held <= k->most / 2) forget_all(k);
-	if (held <= k->most / 2) return;
-	for (struct walked at = {0}; walk_on_tcp(&at, w);) {
-		if (!grow(k, at.is->bound(w))) return;
-		measure(&k->window[at.number], &at, now_ms);
-	}
-	if (held > k->most) relieve(w, held);
+	if (held <= k->most / 2) forget_all(k);
+	else if (!k->window && grow(k, bound)) (void)walk(w); /* their windows begin */
+	else if (k->window && held > k->most) relieve(w, held);
 }

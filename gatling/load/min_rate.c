@@ -23,9 +23,8 @@ int min_rate_due(struct conn_context *w, int64_t now_ms) {
  * enforced. */
 static bool grow(struct rate_list *l, int bound) {
 	if (bound <= l->count) return true;
-	struct rate_window *grown = realloc(l->window, (size_t)bound * sizeof *grown);
+	struct rate_window *grown = walk_grow(l->window, l->count, bound, sizeof *grown);
 	if (!grown) return false;
-	memset(grown + l->count, 0, (size_t)(bound - l->count) * sizeof *grown);
 	l->window = grown;
 	l->count = bound;
 	return true;

@@ -2,6 +2,9 @@
 #ifndef GATLING_LOAD_WALK_H
 #define GATLING_LOAD_WALK_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "gatling/conn/conn_context.h"
 
 /* All zero at first. */
@@ -24,6 +27,14 @@ static inline bool walk_on(struct walked *at, const struct conn_context *w) {
 		}
 	}
 	return false;
+}
+
+/* Gives an array that has an element (size bytes) for each number of connections room for more; the new ones are all
+ * zero. Returns the array, which may have moved, or NULL without memory: then it is as it was. */
+static inline void *walk_grow(void *array, int count, int bound, size_t size) {
+	char *grown = realloc(array, (size_t)bound * size);
+	if (grown) memset(grown + (size_t)count * size, 0, (size_t)(bound - count) * size);
+	return grown;
 }
 
 /* What a connection has of something; 0: nothing. */
