@@ -358,7 +358,6 @@ static void copy_for_slow(const io_loop *loop, iob *b) {
 }
 
 enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_rest last, uint64_t *sent) {
-	const uint64_t before = *sent;
 	copy_for_slow(loop, b);
 	while (b->left) {
 		if (!most) return IOB_AGAIN;
@@ -374,7 +373,7 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 		} else {
 			r = io_trywritev(loop, fd, vector, n, next < b->part + b->end ? IO_MORE : last);
 		}
-		if (r == -1 && errno == EAGAIN && (!b->full_ms || *sent > before)) b->full_ms = io_now(loop);
+		if (r == -1 && errno == EAGAIN && !b->full_ms) b->full_ms = io_now(loop);
 		if (r == -1 && (errno == EAGAIN || errno == EINPROGRESS)) return IOB_AGAIN;
 		if (r == -1 && errno != EFAULT) return IOB_FAILED;
 		if (r <= 0) { /* EFAULT: a mapped file has become shorter */
@@ -384,9 +383,8 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 		most -= (uint64_t)r;
 		*sent += (uint64_t)r;
 		advance(b, (uint64_t)r);
-		if (!most) b->full_ms = 0;
+		b->full_ms = 0;
 	}
-	b->full_ms = 0;
 	return IOB_DONE;
 }
 
