@@ -180,7 +180,6 @@ static int make_request(struct broker *o, const struct broker_request *q, struct
 /* Makes a request for a name. Returns as make_request(). */
 static int request(struct broker *o, enum broker_action action, int place, const char *name, struct broker_answer *a) {
 	struct broker_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
-	*a = (struct broker_answer){.fd = -1};
 	errno = ENAMETOOLONG;
 	if (strlen(name) >= sizeof q.name) return -1;
 	memcpy(q.name, name, strlen(name) + 1);

@@ -136,13 +136,20 @@ static void keep_from_clients(struct walk *w, const struct stat *st) {
 	keep_inode(w, file_version_hash_inode(st->st_dev, st->st_ino));
 }
 
-/* Does what stat(2) does, and adds the result to the hash of the walk, and to *state, that of the certificate. */
+/* Adds what is seen of a file to the hash of the walk, and to *state, that of the certificate. */
+static void take_seen(struct walk *w, const struct broker_seen *seen, uint64_t *state) {
+	const uint64_t both[] = {(uint64_t)seen->error, seen->version};
+	const struct slice key = {.at = (const char *)both, .length = sizeof both};
+	w->hash = hash_octets(w->hash, key);
+	*state = hash_octets(*state, key);
+}
+
+/* Does what stat(2) does, and takes what is seen. */
 static int look_at(struct walk *w, const struct location *l, uint64_t *state, struct stat *st) {
 	w->hash = hash_octets(w->hash, slice_of(l->name));
 	if (broker_stat(w->files->broker, l->place, l->name, st) == -1) return -1;
-	const struct file_version version = file_version_of(st);
-	w->hash = file_version_hash(w->hash, &version);
-	*state = file_version_hash(*state, &version);
+	const struct broker_seen seen = broker_seen_of(st);
+	take_seen(w, &seen, state);
 	return 0;
 }
 
@@ -237,15 +244,6 @@ static void walk_root(struct walk *w) {
 	}
 }
 
-/* Does what look_at() does, with what the broker has seen. */
-static void take_seen(struct walk *w, const struct broker_seen *seen, uint64_t *state) {
-	const uint64_t both[] = {(uint64_t)seen->error, seen->version};
-	const struct slice key = {.at = (const char *)both, .length = sizeof both};
-	w->hash = hash_octets(w->hash, key);
-	*state = hash_octets(*state, key);
-	if (!seen->error) keep_inode(w, seen->inode);
-}
-
 /* Visits the certificate of a name, whose files have been seen. */
 static void visit_pair(struct walk *w, const struct certificate_directory *d, const char *name,
 					   const struct broker_seen *seen) {
@@ -254,7 +252,10 @@ static void visit_pair(struct walk *w, const struct certificate_directory *d, co
 	struct candidate c = {.cert = {.place = d->at.place, .shown = cert, .name = cert + length},
 						  .key = {.place = d->at.place, .shown = key, .name = key + length}};
 	w->hash = hash_octets(w->hash, slice_of(name));
-	for (int i = 0; i < BROKER_PAIR; i++) take_seen(w, &seen[i], &c.state);
+	for (int i = 0; i < BROKER_PAIR; i++) {
+		take_seen(w, &seen[i], &c.state);
+		if (!seen[i].error) keep_inode(w, seen[i].inode);
+	}
 	if (seen->error == ENOTDIR) return;
 	if (w->set) {
 		snprintf(cert, sizeof cert, "%s/%s/fullchain.pem", d->at.shown, name);
