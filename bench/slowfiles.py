@@ -1,7 +1,8 @@
 """A read-only file system that shows a directory as if it were on a slow disk: the first lookup of
-a name and the first read of a file take a while; then the kernel remembers both.
+a name and the first read of a file take a while; then the kernel remembers both. With --far it is
+as if it were on another machine: all that it is asked takes that long.
 
-    slowfiles.py [--remembered SECONDS] DIRECTORY MOUNTPOINT
+    slowfiles.py [--far] [--remembered SECONDS] DIRECTORY MOUNTPOINT
 
 Linux with FUSE, as root. Prints a line when it is mounted. Each line of its standard input is the
 number of seconds that a lookup or read takes from then on, initially 0; at its end the directory is
@@ -22,9 +23,10 @@ FOREVER_S = 1e6
 class SlowFiles(pyfuse3.Operations):
     """The operations. remembered: for how many seconds the kernel remembers a name."""
 
-    def __init__(self, directory, remembered):
+    def __init__(self, directory, remembered, far):
         super().__init__()
         self.remembered = remembered
+        self.far = far
         self.delay = 0
         self.paths = {pyfuse3.ROOT_INODE: Path(directory)}
         self.inodes = {Path(directory): pyfuse3.ROOT_INODE}
@@ -48,10 +50,16 @@ class SlowFiles(pyfuse3.Operations):
         missing.entry_timeout = self.remembered
         return missing
 
+    async def travel(self):
+        if self.far:
+            await trio.sleep(self.delay)
+
     async def getattr(self, inode, ctx=None):
+        await self.travel()
         return self.attributes(self.paths[inode])
 
     async def opendir(self, inode, ctx):
+        await self.travel()
         return inode
 
     async def readdir(self, fh, start_id, token):
@@ -61,6 +69,7 @@ class SlowFiles(pyfuse3.Operations):
                 return
 
     async def open(self, inode, flags, ctx):
+        await self.travel()
         return pyfuse3.FileInfo(fh=inode, keep_cache=True)
 
     async def read(self, fh, off, size):
@@ -84,11 +93,12 @@ async def serve(files):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--far", action="store_true", help="all that it is asked takes as long")
     parser.add_argument("directory", type=Path)
     parser.add_argument("mountpoint")
     parser.add_argument("--remembered", type=float, default=FOREVER_S, metavar="SECONDS", help="how long the kernel remembers a name")
     arguments = parser.parse_args()
-    files = SlowFiles(arguments.directory.resolve(), arguments.remembered)
+    files = SlowFiles(arguments.directory.resolve(), arguments.remembered, arguments.far)
     pyfuse3.init(files, arguments.mountpoint, {*pyfuse3.default_options, "allow_other", "fsname=slowfiles"})
     try:
         trio.run(serve, files)

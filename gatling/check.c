@@ -29,18 +29,19 @@ enum {
 static void check_site(struct sites *sites, const char *name) {
 	const char *colon = strrchr(name, ':');
 	const unsigned port = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
-	(void)sites_find(sites, slice_of(name), port, NOW_MS, NULL, NULL);
+	(void)sites_find(sites, slice_of(name), port, NOW_MS);
 }
 
-static int check_sites(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
+static int check_sites(const struct options *o, const struct tree *tree, struct basic_auth *auth) {
+	const struct docroot *docroot = &tree->docroot;
 	struct sites *sites =
-		auth ? sites_new(docroot, NULL, auth, NULL, o->site.vhosts, &o->site.upstreams, o->site.starter) : NULL;
+		auth ? sites_new(tree, NULL, auth, o->site.vhosts, &o->site.upstreams, o->site.starter) : NULL;
 	struct hosts hosts = {0};
 	const int error = sites ? hosts_find(&hosts, docroot, o->site.vhosts) : ENOMEM;
 	const char *reason = error == EACCES ? "there is no permission to read and enter it" : strerror(error);
 	hosts_print(&hosts, "hosts: ");
 	hosts_report(docroot, o->site.vhosts);
-	if (sites) (void)sites_find(sites, (struct slice){0}, 0, NOW_MS, NULL, NULL);
+	if (sites) (void)sites_find(sites, (struct slice){0}, 0, NOW_MS);
 	for (unsigned i = 0; i < hosts.count; i++) check_site(sites, hosts.name[i]);
 	hosts_free(&hosts);
 	sites_free(sites);
@@ -218,23 +219,24 @@ static int enter(const struct options *o, struct docroot *docroot, char *directo
 }
 
 int check(const struct options *o, bool wrong) {
-	struct docroot docroot = {.root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-							  .symlinks_inside = o->site.symlinks_inside};
+	struct tree tree = {.docroot = {.root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+									.symlinks_inside = o->site.symlinks_inside}};
+	const int root = tree.docroot.root;
 	char directory[PATH_MAX];
 	char *path = realpath(o->root, NULL);
 	notice_check();
-	int result = docroot.root == -1 ? -1 : check_certificates(o);
-	if (docroot.root == -1 || fchdir(docroot.root) == -1) {
+	int result = root == -1 ? -1 : check_certificates(o);
+	if (root == -1 || fchdir(root) == -1) {
 		(void)notice_cannot("check", o->root, strerror(errno));
 		return 1;
 	}
-	if (enter(o, &docroot, directory) == -1) return 1;
-	struct basic_auth *auth = basic_auth_new(&docroot, NULL, NULL);
+	if (enter(o, &tree.docroot, directory) == -1) return 1;
+	struct basic_auth *auth = basic_auth_new(&tree, NULL, NULL);
 	if (auth && path) basic_auth_set_root(auth, path, o->root);
-	if (check_sites(o, &docroot, auth) == -1 || check_files(o, &docroot, auth) == -1) result = -1;
+	if (check_sites(o, &tree, auth) == -1 || check_files(o, &tree.docroot, auth) == -1) result = -1;
 	basic_auth_free(auth);
 	free(path);
-	close(docroot.root);
+	close(root);
 	if (wrong) result = -1;
 	if (result == 0 && !notices()) puts("no mistakes");
 	if (fflush(stdout) != 0) result = notice_cannot("write to stdout", NULL, strerror(errno));

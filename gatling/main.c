@@ -60,9 +60,10 @@ static bool start_crypto(void) {
 
 /* Enters the root directory, and writes its path to directory (PATH_MAX bytes). Returns its descriptor, or -1 after
  * printing an error. */
-static int enter_root(const struct options *o, char *directory) {
+static int enter_root(const struct options *o, char *directory, struct mounts **mounts) {
 	if (!realpath(o->root, directory) || chdir(o->root) == -1) return notice_cannot("serve", o->root, root_reason());
-	tzset(); /* the files of time zones are outside the root */
+	tzset(); /* the files of time zones are outside the root, as /proc is */
+	if (!(*mounts = mounts_open(directory))) return notice_cannot("serve", o->root, strerror(ENOMEM));
 	if (!start_crypto()) return notice_cannot("start", "OpenSSL", strerror(ENOMEM));
 	if (geteuid() == 0 && account_chroot() == -1) return notice_cannot("chroot to", o->root, strerror(errno));
 	int root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -77,6 +78,7 @@ struct process {
 	struct broker *connector;
 	struct acme *acme; /* NULL: none */
 	struct workers *workers;
+	struct mounts *mounts;
 	struct sockets sockets;
 	struct datagram_sockets datagrams;
 	struct service service;
@@ -256,7 +258,7 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (start_connector(o, p, o->user ? &id : NULL) == -1) return -1;
 	if (p->sockets.status && !(p->status = new_status(o, p->sockets.status)))
 		return notice_cannot("show", "the status", strerror(errno));
-	int root = enter_root(o, directory);
+	int root = enter_root(o, directory, &p->mounts);
 	if (root == -1) return -1;
 	if (geteuid() == 0) sandbox_note(&p->sandbox, "chroot", 0);
 	sandbox_refuse_privileges();
@@ -291,7 +293,7 @@ static int start(const struct options *o, struct process *p, const char *directo
 		return notice_cannot("start", "the log", strerror(errno));
 	if (o->error_log && error_log_start(&p->error_log) == -1)
 		return notice_cannot("start", "the error log", strerror(errno));
-	if (workers_start(p->workers, root, p->log, p->files, kernel_tls) == -1) return -1;
+	if (workers_start(p->workers, root, p->mounts, p->log, p->files, kernel_tls) == -1) return -1;
 	if (take_over_finish(&p->take_over) == -1) return -1;
 	listen_start(o, &p->sockets);
 	listen_route(o, &p->datagrams);
@@ -307,6 +309,7 @@ static int start(const struct options *o, struct process *p, const char *directo
 static void end(struct process *p) {
 	status_free(p->status);
 	workers_free(p->workers);
+	mounts_close(p->mounts);
 	log_stop(p->log);
 	(void)notice_tidy();
 	error_log_stop(&p->error_log);

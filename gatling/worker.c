@@ -69,7 +69,7 @@ static void use_certificates(struct worker *w) {
 
 static int start(struct worker *w) {
 	unsigned kept = 0, cached, open;
-	int *keep = malloc((3 * LISTENERS_MAX + 3 + datagram_sockets_most(w->datagrams)) * sizeof *keep);
+	int *keep = malloc((3 * LISTENERS_MAX + 4 + datagram_sockets_most(w->datagrams)) * sizeof *keep);
 	if (!keep) return -1;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
 		keep[kept++] = w->acceptor.listener[i].fd;
@@ -77,6 +77,7 @@ static int start(struct worker *w) {
 		if (w->acceptor.listener[i].holder != -1) keep[kept++] = w->acceptor.listener[i].holder;
 	}
 	keep[kept++] = w->root;
+	if (mounts_descriptor(w->mounts) != -1) keep[kept++] = mounts_descriptor(w->mounts);
 	keep[kept++] = w->control.fd;
 	if (broker_channel(w->connector) != -1) keep[kept++] = broker_channel(w->connector);
 	const unsigned datagrams =
@@ -108,8 +109,8 @@ static int start(struct worker *w) {
 	w->context.http2 = (struct http2_context){.exchanges = &w->context.exchanges,
 											  .memory_max = w->upstreams_max ? BUDGET_PASSES : BUDGET_CONNECTION};
 	if (!w->context.loop || workspace_open() == -1 ||
-		site_context_open(&w->context.site, w->context.loop, w->root, &w->options->site, (unsigned)w->options->workers,
-						  cached, open) == -1)
+		site_context_open(&w->context.site, w->context.loop, w->root, w->mounts, &w->options->site,
+						  (unsigned)w->options->workers, cached, open) == -1)
 		return -1;
 	if (w->certificates) {
 		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls, &w->context.tls_memory);
@@ -124,7 +125,8 @@ static int start(struct worker *w) {
 	if (w->upstreams_max && !(w->context.exchanges.upstreams = upstreams_new(&upstreams))) return -1;
 	w->context.site.challenges = w->challenges;
 	w->context.site.directory = w->directory;
-	if (w->directory[1] && docroot_is_chroot(&w->context.site.docroot)) w->context.site.docroot.outside = w->directory;
+	if (w->directory[1] && docroot_is_chroot(&w->context.site.tree.docroot))
+		w->context.site.tree.docroot.outside = w->directory;
 	basic_auth_set_root(w->context.site.auth, w->directory, w->options->root);
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
 		w->context.site.https |= w->acceptor.listener[i].secure;
@@ -142,7 +144,8 @@ static int start(struct worker *w) {
 static void serve(struct worker *w) {
 	accept_resume(&w->acceptor);
 	if (w->context.quic) quic_serve(w->context.quic);
-	(void)sites_find(w->context.site.sites, SLICE(""), 0, io_now(w->context.loop), NULL, NULL);
+	(void)sites_find(w->context.site.sites, SLICE(""), 0, io_now(w->context.loop));
+	tree_begin(&w->context.site.tree);
 }
 
 /* --- memory --- */
@@ -174,6 +177,7 @@ static void publish(struct worker *w) {
 	gauge_set(GAUGE_CACHE_BYTES, cache.bytes);
 	gauge_set(GAUGE_CACHE_DESCRIPTORS, cache.descriptors);
 	gauge_set(GAUGE_JOBS, site_context_jobs(&w->context.site));
+	gauge_set(GAUGE_HUNG, remote_hung(w->context.site.remote));
 }
 
 /* --- ending --- */
@@ -241,6 +245,7 @@ static void update_dates(struct worker *w) {
 	w->context.site.now_ms = w->context.site.now_ns / 1000000;
 	const unsigned port = w->context.quic ? quic_port(w->context.quic) : 0;
 	if (now == w->context.batches.second && port == w->quic_port) return;
+	site_context_look(&w->context.site);
 	w->quic_port = port;
 	char date[DATE_LENGTH + 1], *text = w->common_text;
 	char *end = field_line_put(text, SLICE("Server"), SLICE("gatling"));
@@ -368,14 +373,14 @@ static int do_due_work(struct worker *w) {
 		kernel_memory_enforce(&w->context);
 		kernel = kernel_memory_due(&w->context, now);
 	}
-	int rate = min_rate_due(&w->context, now), site = cache_due(w->context.site.cache, now);
+	int rate = min_rate_due(&w->context, now), site = site_context_due(&w->context.site, now);
 	if (rate == 0) {
 		min_rate_enforce(&w->context);
 		rate = min_rate_due(&w->context, now);
 	}
 	if (site == 0) {
 		site_context_tidy(&w->context.site, now);
-		site = cache_due(w->context.site.cache, now);
+		site = site_context_due(&w->context.site, now);
 	}
 	int log = w->log ? log_due(w->log, now) : -1; /* last: connections that were closed are logged */
 	if (log == 0) {
@@ -439,12 +444,12 @@ int worker_run(struct worker *w) {
 	if (w->log) log_flush(w->log, io_now(w->context.loop)); /* other workers may go on for long */
 	upstreams_free(w->context.exchanges.upstreams);
 	response_batch_free_spares(&w->context.batches);
-	site_context_close(&w->context.site);
+	w->hangs = !site_context_close(&w->context.site);
 	tls_worker_free(w->context.tls);
 	for (int i = 0; i < CONN_KINDS; i++) free(w->context.rate.of[i].window);
 	free(w->context.kernel.window);
 	free(w->context.proxy);
-	io_loop_free(w->context.loop);
+	if (!w->hangs) io_loop_free(w->context.loop);
 	close(w->control.fd);
 	return result;
 }

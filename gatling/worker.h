@@ -50,6 +50,7 @@ struct worker {
 	/* set by the main thread */
 	const struct options *options;
 	int root;                 /* descriptor of the root directory */
+	struct mounts *mounts;    /* what is mounted */
 	struct acceptor acceptor; /* its listeners and tcp_memory */
 	struct control control;
 	struct limits *limits;                  /* NULL: none */
@@ -71,6 +72,7 @@ struct worker {
 	unsigned upstreams_max; /* how many connections to upstreams there may be */
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */
+	bool hangs;             /* it has ended, but a thread that uses its memory has not: see site_context_close() */
 	int64_t drain_until_ms; /* 0: no limit */
 	/* common_fields of conn_context.h and common_block of http2_context.h point to these */
 	char common_text[RESPONSE_COMMON_LINES];

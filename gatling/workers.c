@@ -58,12 +58,19 @@ struct workers *workers_new(const struct options *o) {
 	return NULL;
 }
 
+static struct worker *volatile still_used; /* by threads that hang */
+
 void workers_free(struct workers *workers) {
 	if (!workers) return;
 	for (int i = 0; i < workers->started; i++) pthread_join(workers->member[i].thread, NULL);
-	for (int i = 0; i < workers->count; i++) close(workers->member[i].control);
+	bool hangs = false;
+	for (int i = 0; i < workers->count; i++) {
+		close(workers->member[i].control);
+		hangs |= workers->worker[i].hangs;
+	}
 	limits_close(&workers->limits);
-	free(workers->worker);
+	if (hangs) still_used = workers->worker;
+	else free(workers->worker);
 	free(workers->member);
 	free(workers);
 }
@@ -102,12 +109,13 @@ static const char *reason_of(int error) {
 						   : strerror(error);
 }
 
-int workers_start(struct workers *workers, int root, struct log *log, struct certificate_files *certificates,
-				  bool kernel_tls) {
+int workers_start(struct workers *workers, int root, struct mounts *mounts, struct log *log,
+				  struct certificate_files *certificates, bool kernel_tls) {
 	workers->main_thread = pthread_self();
 	for (; workers->started < workers->count; workers->started++) {
 		struct worker_thread *m = &workers->member[workers->started];
 		m->worker->root = root;
+		m->worker->mounts = mounts;
 		m->worker->certificates = certificates;
 		m->worker->kernel_tls = kernel_tls;
 		if (log && !(m->worker->log = log_queue_new(log))) return notice_cannot("start", "a worker", strerror(ENOMEM));

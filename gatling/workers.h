@@ -23,8 +23,8 @@ struct counters *workers_counters(struct workers *workers, unsigned n);
 /* Starts the threads, and waits until each worker can serve. root: descriptor of the root directory; log and
  * certificates may be NULL. SIGUSR2 must be blocked. Returns 0, or -1 after printing an error: then some threads may be
  * running, and the process can only exit. */
-int workers_start(struct workers *workers, int root, struct log *log, struct certificate_files *certificates,
-				  bool kernel_tls);
+int workers_start(struct workers *workers, int root, struct mounts *mounts, struct log *log,
+				  struct certificate_files *certificates, bool kernel_tls);
 
 /* Sends each worker a message. */
 void workers_tell(const struct workers *workers, enum control_message message);

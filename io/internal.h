@@ -1,7 +1,7 @@
 /* internal.h - the loop as the files of io/ see it. Internal to io/.
  *
  * A file calls only those behind it in this list: iob, datagram, splice, loop, sendfile, the mechanisms, reader, task,
- * wake, alarm, timer, queue. descriptors.c stands alone. */
+ * wake, alarm, timer, queue; iob calls window, which calls task and queue. descriptors.c stands alone. */
 #ifndef GATLING_IO_INTERNAL_H
 #define GATLING_IO_INTERNAL_H
 
@@ -101,6 +101,7 @@ struct io_loop {
 	bool was_woken;                   /* see io_woken() */
 	unsigned tasks;                   /* io/task.h: added and not handed back yet */
 	struct io_reader *reader;         /* NULL until a file is not in memory */
+	size_t window_bytes;              /* of all windows, see window.c */
 	const struct io_mechanism *mechanism;
 	void *mech;             /* the mechanism's own */
 	char piece[128 * 1024]; /* iob.c copies through it */
@@ -114,6 +115,13 @@ ssize_t io_exhausted(io_loop *loop, int fd, enum io_direction direction, ssize_t
 
 /* Notes that fd is not ready and, if it is wanted, has it watched. Returns 0, or -1 as io_wantread(). */
 int io_not_ready(io_loop *loop, int fd, enum io_direction direction);
+
+/* --- sendfile-linux.c and others: sendfile(2) or its substitute; a build takes one --- */
+
+/* Does what io_sendfile() does, without the bookkeeping. Sets *full if the socket took less than it was given, whatever
+ * the return value. */
+ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length,
+							 bool *full);
 
 /* --- timer.c: the deadlines of descriptors; io_timeout() and io_timedout() are in io.h --- */
 

@@ -7,6 +7,7 @@
 
 #include "io/iob.h"
 #include "io/reader.h"
+#include "io/window.h"
 
 enum { INLINE_PARTS = 4, INLINE_ARENA = 512, PARTS_KEPT = 64, ARENA_KEPT = 16 * 1024 };
 
@@ -25,6 +26,8 @@ struct part {
 	uint64_t length;          /* still to be sent, never 0 */
 	iob_unchanged *unchanged; /* PART_FILE: see struct iob_file */
 	uint64_t copied;          /* PART_FILE: so many bytes at its end */
+	io_tasks *readers;        /* PART_FILE: as of struct iob_file, */
+	struct io_window *window; /* and what they have read; NULL: nothing yet */
 	iob_release *release;
 	void *owner; /* PART_SOURCE: struct source */
 };
@@ -65,6 +68,7 @@ iob *iob_new(void) {
 }
 
 static void release_part(const struct part *p) {
+	if (p->kind == PART_FILE) io_window_free(p->window);
 	if (p->release) p->release(p->owner);
 }
 
@@ -108,8 +112,11 @@ size_t iob_memory(const iob *b) {
 	if (b->arena != b->inline_arena) n += b->arena_size;
 	size_t i = b->first;
 	while (i < b->end && b->part[i].kind < PART_FILE) i++;
-	/* only the first source can have begun */
-	return i < b->end && b->part[i].kind == PART_SOURCE ? n + source_memory(b->part[i].owner) : n;
+	if (i == b->end) return n;
+	/* only the first file or source can have begun */
+	if (b->part[i].kind == PART_SOURCE) n += source_memory(b->part[i].owner);
+	else if (b->part[i].window) n += io_window_memory(b->part[i].window);
+	return n;
 }
 
 /* Returns a block with a new size that replaces the old one, which may be inline. NULL: ENOMEM. */
@@ -154,6 +161,7 @@ int iob_addfile(iob *b, struct iob_file file, off_t offset, uint64_t length, iob
 					 .buffer = file.map,
 					 .unchanged = file.unchanged,
 					 .copied = file.copied ? IOB_FILE_COPIED : 0,
+					 .readers = file.readers,
 					 .offset = offset,
 					 .length = length,
 					 .release = release,
@@ -306,17 +314,28 @@ static ssize_t send_source(io_loop *loop, int fd, const iob *b, struct iovec *ve
 }
 
 /* Returns how many bytes at the front of a file are sent by reference. */
-static uint64_t referred(const struct part *p) { return p->length > p->copied ? p->length - p->copied : 0; }
+static uint64_t referred(const struct part *p) {
+	return p->length > p->copied && !p->readers ? p->length - p->copied : 0;
+}
+
+/* Returns whether the file of a part is as it was when it was added. */
+static bool is_unchanged(const struct part *p) {
+	struct stat now;
+	return !p->unchanged || (fstat(p->file, &now) == 0 && p->unchanged(p->owner, &now));
+}
 
 /* Reads from a file into memory. With the last byte of the part, the file is checked. Returns as io_read_file(), or -1
  * with EIO if the file has changed or is shorter. */
-static ssize_t read_file(io_loop *loop, int fd, const struct part *p, void *buffer, size_t length) {
-	ssize_t n = io_read_file(loop, fd, p->file, p->offset, buffer, length, p->length);
-	if (n == 0 || (n > 0 && (uint64_t)n == p->length && p->unchanged && !p->unchanged(p->owner))) {
-		errno = EIO;
-		return -1;
-	}
-	return n;
+static ssize_t read_file(io_loop *loop, int fd, struct part *p, void *buffer, size_t length) {
+	struct stat now;
+	const struct io_window_read r = {fd, p->file, p->offset, length, p->length};
+	ssize_t n = p->readers ? io_window_read(loop, p->readers, &p->window, &r, buffer, &now)
+						   : io_read_file(loop, fd, p->file, p->offset, buffer, length, p->length);
+	const bool last = n > 0 && (uint64_t)n == p->length;
+	const bool changed = last && (p->readers ? p->unchanged && !p->unchanged(p->owner, &now) : !is_unchanged(p));
+	if (n != 0 && !changed) return n;
+	errno = EIO;
+	return -1;
 }
 
 /* Sends the n parts in memory and up to most bytes of the file behind them; last: as rest of iob_send(). Returns as
@@ -324,7 +343,7 @@ static ssize_t read_file(io_loop *loop, int fd, const struct part *p, void *buff
  * before it are still sent. */
 static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vector, int n, uint64_t most,
 						 enum io_rest last) {
-	const struct part *p = &b->part[b->first + (size_t)n];
+	struct part *p = &b->part[b->first + (size_t)n];
 	uint64_t reference = referred(p), length = reference ? reference : p->length - FILE_END;
 	if (reference || (p->buffer && p->length > IOB_FILE_PIECE)) {
 		if (length > most) length = most;
@@ -332,7 +351,7 @@ static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vect
 			errno = EINPROGRESS;
 			return -1;
 		}
-		if (length == p->length && p->unchanged && !p->unchanged(p->owner)) {
+		if (length == p->length && !is_unchanged(p)) {
 			errno = EIO;
 			return -1;
 		}
@@ -397,7 +416,7 @@ static ssize_t take_source(const struct part *p, char *buffer, size_t length) {
 }
 
 /* Does what iob_take() does, with the first part alone. */
-static ssize_t take_part(io_loop *loop, int fd, const struct part *p, const char *arena, void *buffer, size_t length) {
+static ssize_t take_part(io_loop *loop, int fd, struct part *p, const char *arena, void *buffer, size_t length) {
 	if (p->kind < PART_FILE) {
 		memcpy(buffer, memory_of(p, arena), length);
 		return (ssize_t)length;
@@ -409,7 +428,7 @@ static ssize_t take_part(io_loop *loop, int fd, const struct part *p, const char
 ssize_t iob_take(io_loop *loop, int fd, iob *b, void *buffer, size_t length) {
 	size_t taken = 0;
 	while (b->left && taken < length) {
-		const struct part *p = &b->part[b->first];
+		struct part *p = &b->part[b->first];
 		size_t want = p->length < length - taken ? (size_t)p->length : length - taken;
 		ssize_t n = take_part(loop, fd, p, b->arena, (char *)buffer + taken, want);
 		if (n == -1) return taken && errno == EAGAIN ? (ssize_t)taken : -1;

@@ -5,8 +5,10 @@
 #define GATLING_IO_IOB_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "io/io.h"
+#include "io/task.h"
 
 typedef struct iob iob;
 
@@ -54,8 +56,8 @@ int iob_addcopy(iob *batch, const void *buffer, size_t length);
 char *iob_reserve(iob *batch, size_t length);
 void iob_commit(iob *batch, size_t length);
 
-/* Returns whether a file is as it was when it was added. */
-typedef bool iob_unchanged(void *owner);
+/* Returns whether a file is as it was when it was added. now: of fstat(2). */
+typedef bool iob_unchanged(void *owner, const struct stat *now);
 
 struct iob_file {
 	int fd;
@@ -67,6 +69,9 @@ struct iob_file {
 	 * file. Otherwise they are sent by reference (sendfile(2)), unless the reader is slow (IOB_SLOW_MS), and include
 	 * what is written to the file while the last of them are under way. */
 	bool copied;
+	/* Threads that read the file, since it may be on another machine, so that no call of the loop may wait for it
+	 * (window.h); map is NULL. NULL: it is on this machine. */
+	io_tasks *readers;
 };
 
 /* Appends length bytes of a file from offset on. It must stay open and mapped until release(owner). */

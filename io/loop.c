@@ -9,7 +9,7 @@
 #include "io/mechanism.h"
 #include "io/queue.h"
 #include "io/reader.h"
-#include "io/sendfile.h"
+#include "io/internal.h"
 
 enum { TABLE_MINIMUM = 64 };
 

@@ -98,7 +98,7 @@ static void run_read(struct io_task *task, const atomic_bool *stop) { (void)task
 
 static struct io_reader *reader_new(io_loop *loop) {
 	struct io_reader *reader = calloc(1, sizeof *reader);
-	if (reader && (reader->tasks = io_tasks_new(loop, READER_NICE))) return reader;
+	if (reader && (reader->tasks = io_tasks_new(loop, READER_NICE, 1))) return reader;
 	free(reader);
 	return NULL;
 }
@@ -193,8 +193,8 @@ static void read_ahead(io_loop *loop, int fd, int file, off_t offset, uint64_t n
 }
 
 static bool is_of(const io_loop *loop, int fd, int file, off_t offset) {
-	const struct io_read_slot *slot = &loop->reader->slot[fd];
-	return slot->file == file && slot->offset == offset;
+	const struct io_read_slot *slot = slot_of(loop, fd);
+	return slot && slot->file == file && slot->offset == offset;
 }
 
 /* Returns whether fd has waited for a read at this offset that is done, and forgets it. */
@@ -274,7 +274,7 @@ void io_reader_collect(io_loop *loop) {
 
 void io_reader_free(struct io_reader *reader) {
 	if (!reader) return;
-	io_tasks_stop(reader->tasks);
+	(void)io_tasks_stop(reader->tasks, -1);
 	for (struct io_task *task; (task = io_tasks_done(reader->tasks));) free(task);
 	io_tasks_free(reader->tasks);
 	free(reader->slot);

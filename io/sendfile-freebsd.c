@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "io/sendfile.h"
+#include "io/internal.h"
 
 ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length,
 							 bool *full) {

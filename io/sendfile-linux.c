@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/sendfile.h>
 
-#include "io/sendfile.h"
+#include "io/internal.h"
 
 static ssize_t send_head(int fd, const struct iovec *head, int parts, size_t *length) {
 	*length = 0;

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/sendfile.h"
+#include "io/internal.h"
 
 enum { WINDOW = 256 * 1024 };
 

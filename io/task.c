@@ -17,14 +17,16 @@ struct list {
 struct io_tasks {
 	io_loop *loop;
 	int nice;
-	bool started;
-	pthread_t thread;
+	unsigned threads, threads_max; /* those that were started */
+	pthread_t thread[IO_TASKS_THREADS_MAX];
 	pthread_mutex_t mutex;
-	pthread_cond_t changed;
+	pthread_cond_t changed, ended; /* ended: a thread is about to end */
 	/* guarded by the mutex */
 	struct list waiting, done;
+	unsigned unfinished; /* tasks that wait or run */
+	unsigned left;       /* threads that have ended, or are about to */
 	bool stopping;
-	/* for the task that runs */
+	/* for the tasks that run */
 	atomic_bool stop;
 };
 
@@ -49,13 +51,15 @@ static struct io_task *take_first(struct list *list) {
 	return task;
 }
 
-io_tasks *io_tasks_new(io_loop *loop, int nice) {
+io_tasks *io_tasks_new(io_loop *loop, int nice, unsigned threads) {
 	io_tasks *tasks = calloc(1, sizeof *tasks);
 	if (!tasks) return NULL;
 	tasks->loop = loop;
 	tasks->nice = nice;
+	tasks->threads_max = threads;
 	pthread_mutex_init(&tasks->mutex, NULL);
 	pthread_cond_init(&tasks->changed, NULL);
+	pthread_cond_init(&tasks->ended, NULL);
 	return tasks;
 }
 
@@ -77,18 +81,33 @@ static void *task_thread(void *argument) {
 		pthread_mutex_lock(&tasks->mutex);
 		task->pending = task->again;
 		append(task->again ? &tasks->waiting : &tasks->done, task);
-		if (!task->again) io_wake(tasks->loop);
+		if (task->again) continue;
+		tasks->unfinished--;
+		io_wake(tasks->loop);
 	}
+	tasks->left++;
+	pthread_cond_signal(&tasks->ended);
 	pthread_mutex_unlock(&tasks->mutex);
 	return NULL;
 }
 
+/* Starts a thread for one more task, if there may be none that is idle. Returns false if there is none at all. */
+static bool start_thread(io_tasks *tasks) {
+	pthread_mutex_lock(&tasks->mutex);
+	const bool idle = tasks->unfinished < tasks->threads;
+	pthread_mutex_unlock(&tasks->mutex);
+	if (!idle && tasks->threads < tasks->threads_max &&
+		pthread_create(&tasks->thread[tasks->threads], NULL, task_thread, tasks) == 0)
+		tasks->threads++;
+	return tasks->threads;
+}
+
 bool io_tasks_add(io_tasks *tasks, struct io_task *task) {
-	if (!tasks->started && pthread_create(&tasks->thread, NULL, task_thread, tasks) != 0) return false;
-	tasks->started = true;
+	if (!start_thread(tasks)) return false;
 	tasks->loop->tasks++;
 	pthread_mutex_lock(&tasks->mutex);
 	task->pending = true;
+	tasks->unfinished++;
 	append(&tasks->waiting, task);
 	pthread_cond_signal(&tasks->changed);
 	pthread_mutex_unlock(&tasks->mutex);
@@ -100,6 +119,7 @@ bool io_tasks_withdraw(io_tasks *tasks, struct io_task *task) {
 	bool pending = task->pending;
 	if (pending) {
 		remove_from(&tasks->waiting, task);
+		tasks->unfinished--;
 		tasks->loop->tasks--;
 	}
 	task->pending = false;
@@ -116,19 +136,40 @@ struct io_task *io_tasks_done(io_tasks *tasks) {
 	return task;
 }
 
-void io_tasks_stop(io_tasks *tasks) {
+/* Waits until all threads are about to end. Returns false if some are not after most_ms (-1: no limit). The mutex must
+ * be locked. */
+static bool wait_for_end(io_tasks *tasks, int most_ms) {
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += most_ms / 1000;
+	until.tv_nsec += most_ms % 1000 * (long)IO_NS_PER_MS;
+	if (until.tv_nsec >= IO_NS_PER_S) {
+		until.tv_sec++;
+		until.tv_nsec -= IO_NS_PER_S;
+	}
+	int error = 0;
+	while (tasks->left < tasks->threads && !error)
+		error = most_ms == -1 ? pthread_cond_wait(&tasks->ended, &tasks->mutex)
+							  : pthread_cond_timedwait(&tasks->ended, &tasks->mutex, &until);
+	return tasks->left == tasks->threads;
+}
+
+bool io_tasks_stop(io_tasks *tasks, int most_ms) {
+	atomic_store(&tasks->stop, true);
 	pthread_mutex_lock(&tasks->mutex);
 	tasks->stopping = true;
-	pthread_cond_signal(&tasks->changed);
+	pthread_cond_broadcast(&tasks->changed);
+	const bool all = wait_for_end(tasks, most_ms);
 	pthread_mutex_unlock(&tasks->mutex);
-	atomic_store(&tasks->stop, true);
-	if (tasks->started) pthread_join(tasks->thread, NULL);
+	for (unsigned i = 0; all && i < tasks->threads; i++) pthread_join(tasks->thread[i], NULL);
+	return all;
 }
 
 void io_tasks_free(io_tasks *tasks) {
 	if (!tasks) return;
 	pthread_mutex_destroy(&tasks->mutex);
 	pthread_cond_destroy(&tasks->changed);
+	pthread_cond_destroy(&tasks->ended);
 	free(tasks);
 }
 

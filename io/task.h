@@ -1,6 +1,6 @@
-/* task.h - a thread beside a loop for work that takes long: reads from disks, compression, password hashes. Tasks run
- * one after the other, in the order in which they were added, and are handed back to the loop when they are done. Only
- * the loop's thread may call these functions, except for the last three. */
+/* task.h - threads beside a loop for work that takes long: reads from disks, compression, password hashes. Tasks begin
+ * in the order in which they were added, one after the other in each thread, and are handed back to the loop when they
+ * are done. Only the loop's thread may call these functions, except for the last three. */
 #ifndef GATLING_IO_TASK_H
 #define GATLING_IO_TASK_H
 
@@ -17,14 +17,17 @@ struct io_task {
 	struct io_task *next, *previous;
 };
 
-/* A thread with its tasks. */
+enum { IO_TASKS_THREADS_MAX = 16 };
+
+/* Threads with their tasks. */
 typedef struct io_tasks io_tasks;
 
-/* Returns a thread for the loop, or NULL (ENOMEM). It starts with the first task, in the caller's thread, and so shares
- * that one's descriptor table. nice: its priority, as of setpriority(2) (only on Linux). */
-io_tasks *io_tasks_new(io_loop *loop, int nice);
+/* Returns up to so many threads for the loop, or NULL (ENOMEM). One starts with a task for which none is idle, in the
+ * caller's thread, and so shares that one's descriptor table. nice: their priority, as of setpriority(2) (only on
+ * Linux). */
+io_tasks *io_tasks_new(io_loop *loop, int nice, unsigned threads);
 
-/* Adds a task. Returns false if the thread cannot be started. */
+/* Adds a task. Returns false if no thread can be started. */
 bool io_tasks_add(io_tasks *tasks, struct io_task *task);
 
 /* Withdraws a task that waits to be run. Returns false if it does not; then io_tasks_done() hands it back. O(1). */
@@ -35,11 +38,12 @@ bool io_tasks_withdraw(io_tasks *tasks, struct io_task *task);
  * second. */
 struct io_task *io_tasks_done(io_tasks *tasks);
 
-/* Ends the thread after the task that runs. io_tasks_done() then hands back those that are done, and those that wait to
- * be run (pending), which will not. */
-void io_tasks_stop(io_tasks *tasks);
+/* Ends the threads after the tasks that they run. io_tasks_done() then hands back those that are done, and those that
+ * wait to be run (pending), which will not. Returns false if tasks are still running after most_ms (-1: no limit): then
+ * they and *tasks have to stay as they are until the process ends. */
+bool io_tasks_stop(io_tasks *tasks, int most_ms);
 
-/* Frees a stopped thread that has no tasks left; NULL is allowed. */
+/* Frees threads for which io_tasks_stop() returned true, and that have no tasks left; NULL is allowed. */
 void io_tasks_free(io_tasks *tasks);
 
 /* --- reads that nobody waits for go last, in all threads of the process --- */

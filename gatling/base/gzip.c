@@ -56,11 +56,12 @@ static ssize_t read_piece(struct input *in, size_t size) {
 /* Gives zlib the next piece. Returns its length, 0 at the end, or -1 with errno. */
 static ssize_t next_piece(struct input *in, z_stream *z) {
 	const char *memory = in->bytes.memory;
+	struct stat now;
 	uint64_t left = in->bytes.length - in->offset;
 	if (!left) return 0;
 	ssize_t n = (ssize_t)(left < PIECE ? left : PIECE);
 	if (!memory) n = read_piece(in, (size_t)n);
-	if (n == 0 || (n > 0 && in->unchanged && !in->unchanged(in->owner))) {
+	if (n == 0 || (n > 0 && in->unchanged && (fstat(in->bytes.file, &now) == -1 || !in->unchanged(in->owner, &now)))) {
 		errno = EIO;
 		return -1;
 	}

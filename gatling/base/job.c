@@ -8,9 +8,9 @@ struct jobs {
 	unsigned count; /* unfinished jobs */
 };
 
-struct jobs *jobs_new(io_loop *loop) {
+struct jobs *jobs_new(io_loop *loop, unsigned threads) {
 	struct jobs *jobs = calloc(1, sizeof *jobs);
-	if (jobs && (jobs->tasks = io_tasks_new(loop, 0))) return jobs;
+	if (jobs && (jobs->tasks = io_tasks_new(loop, 0, threads))) return jobs;
 	free(jobs);
 	return NULL;
 }
@@ -31,12 +31,11 @@ bool jobs_add(struct jobs *jobs, struct job *job) {
 	return true;
 }
 
-static void finish(struct jobs *jobs, struct job *job) {
+void job_finish(struct job *job) {
 	struct waiter *waiters = job->waiters;
 	if (waiters) waiters->link = &waiters;
 	for (struct waiter *w = waiters; w; w = w->next) w->job = NULL;
 	job->finish(job);
-	jobs->count--;
 	for (struct waiter *w; (w = waiters);) { /* resuming one may free another */
 		waiter_leave(w);
 		w->resume(w);
@@ -44,15 +43,22 @@ static void finish(struct jobs *jobs, struct job *job) {
 }
 
 void jobs_collect(struct jobs *jobs) {
-	for (struct io_task *task; (task = io_tasks_done(jobs->tasks));) finish(jobs, (struct job *)task);
+	for (struct io_task *task; (task = io_tasks_done(jobs->tasks));) {
+		jobs->count--;
+		job_finish((struct job *)task);
+	}
+}
+
+bool jobs_stop(struct jobs *jobs, int most_ms) {
+	const bool all = io_tasks_stop(jobs->tasks, most_ms);
+	jobs_collect(jobs);
+	if (all) io_tasks_free(jobs->tasks);
+	if (all) free(jobs);
+	return all;
 }
 
 void jobs_free(struct jobs *jobs) {
-	if (!jobs) return;
-	io_tasks_stop(jobs->tasks);
-	jobs_collect(jobs);
-	io_tasks_free(jobs->tasks);
-	free(jobs);
+	if (jobs) (void)jobs_stop(jobs, -1);
 }
 
 void job_wait(struct job *job, struct waiter *waiter) {

@@ -1,5 +1,5 @@
 /* job.h - work that would hold up a worker's loop, such as hashes of files, compression, checks of passwords and
- * listings of directories, and the requests that wait for its results. A thread beside the loop does one job after the
+ * listings of directories, and the requests that wait for its results. Threads beside the loop do one job after the
  * other (io/task.h). When a job is finished, its waiters start again from the beginning, and find the result in a
  * cache. */
 #ifndef GATLING_BASE_JOB_H
@@ -40,11 +40,15 @@ struct waiter {
 
 struct jobs;
 
-/* Returns a queue with a thread of its own, which starts with the first job, or NULL without memory. */
-struct jobs *jobs_new(io_loop *loop);
+/* Returns a queue with up to so many threads of its own, which start with the first jobs, or NULL without memory. */
+struct jobs *jobs_new(io_loop *loop, unsigned threads);
 
-/* Stops the thread, finishes all jobs and frees the queue. No waiter may be left. NULL is allowed. */
+/* Stops the threads, finishes all jobs and frees the queue. No waiter may be left. NULL is allowed. */
 void jobs_free(struct jobs *jobs);
+
+/* Does the same, but returns false if jobs are still running after most_ms, as on a hung file system: they, their queue
+ * and what they use have to stay as they are until the process ends. */
+bool jobs_stop(struct jobs *jobs, int most_ms);
 
 /* Adds a job, which the queue then owns. Returns false, and the caller still owns the job, if there are JOBS_MAX or
  * there is no thread. */
@@ -57,6 +61,9 @@ void jobs_collect(struct jobs *jobs);
 /* Begin to wait for a job, and stop waiting. */
 void job_wait(struct job *job, struct waiter *waiter);
 void waiter_leave(struct waiter *waiter); /* does nothing if it does not wait */
+
+/* Finishes a job that is in no queue, and resumes its waiters. */
+void job_finish(struct job *job);
 
 /* Returns how many jobs are unfinished. */
 unsigned jobs_count(const struct jobs *jobs);

@@ -32,6 +32,9 @@ enum { OPEN_ATTEMPTS = 8, SHUTDOWNS = 3 };
 /* These are not in linux/magic.h. */
 #define ZFS_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC 0xca451a4e
+#define HFSPLUS_MAGIC 0x482b
+#define JFS_MAGIC 0x3153464a
+#define NTFS3_MAGIC 0x7366746e
 
 enum { BENEATH = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
 
@@ -52,19 +55,28 @@ int platform_open_in_root(int directory, const char *path, int flags) {
 	return fd == -1 && (errno == ENOSYS || errno == EINVAL) ? openat(directory, path, flags) : fd;
 }
 
-int platform_open_at_once(int directory, const char *path, int flags, bool beneath) {
+/* resolve: flags of openat2(2) without which the file is opened if the system lacks that call. */
+static int open_so(int directory, const char *path, int flags, bool beneath, uint64_t resolve) {
 	static atomic_bool cannot; /* the system is older, or a sandbox forbids the call */
 	int refused = 0;
 	if (!atomic_load_explicit(&cannot, memory_order_relaxed)) {
-		int fd = open_resolving(directory, path, flags, RESOLVE_CACHED | (beneath ? BENEATH : 0));
+		int fd = open_resolving(directory, path, flags, resolve | (beneath ? BENEATH : 0));
 		if (fd != -1) return fd;
-		if (errno == EAGAIN) errno = EINPROGRESS;
+		if (errno == EAGAIN && resolve & RESOLVE_CACHED) errno = EINPROGRESS;
 		if (errno != ENOSYS && errno != EINVAL && errno != EPERM) return -1;
 		refused = errno;
 	}
 	int fd = beneath ? platform_open_beneath(directory, path, flags) : openat(directory, path, flags);
 	if (refused && (fd != -1 || errno != refused)) atomic_store_explicit(&cannot, true, memory_order_relaxed);
 	return fd;
+}
+
+int platform_open_at_once(int directory, const char *path, int flags, bool beneath) {
+	return open_so(directory, path, flags, beneath, RESOLVE_CACHED);
+}
+
+int platform_open_in_mount(int directory, const char *path, int flags, bool beneath, bool at_once) {
+	return open_so(directory, path, flags, beneath, RESOLVE_NO_XDEV | (at_once ? RESOLVE_CACHED : 0));
 }
 
 int platform_peer_user(int fd, uid_t *user) {
@@ -83,16 +95,29 @@ int platform_wait_signal(const sigset_t *signals, int *signal, pid_t *sender) {
 	return 0;
 }
 
+static bool is_one_of(unsigned long type, const unsigned long *list, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		if (type == list[i]) return true;
+	return false;
+}
+
 bool platform_lists_all_names(int directory) {
 	static const unsigned long local[] = {
 		OVERLAYFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
 		TMPFS_MAGIC,           F2FS_SUPER_MAGIC, SQUASHFS_MAGIC,  EROFS_SUPER_MAGIC_V1,
 		RAMFS_MAGIC,           ZFS_MAGIC,        BCACHEFS_MAGIC};
 	struct statfs s;
-	if (fstatfs(directory, &s) == -1) return false;
-	for (size_t i = 0; i < sizeof local / sizeof *local; i++)
-		if ((unsigned long)s.f_type == local[i]) return true;
-	return false;
+	return fstatfs(directory, &s) == 0 && is_one_of((unsigned long)s.f_type, local, sizeof local / sizeof *local);
+}
+
+bool platform_is_remote(int directory) {
+	static const unsigned long local[] = {MSDOS_SUPER_MAGIC, EXFAT_SUPER_MAGIC,    ISOFS_SUPER_MAGIC, UDF_SUPER_MAGIC,
+										  NILFS_SUPER_MAGIC, REISERFS_SUPER_MAGIC, HFSPLUS_MAGIC,     JFS_MAGIC,
+										  NTFS3_MAGIC,       PROC_SUPER_MAGIC,     SYSFS_MAGIC};
+	struct statfs s;
+	if (platform_lists_all_names(directory)) return false;
+	/* some programs do not answer this */
+	return fstatfs(directory, &s) == -1 || !is_one_of((unsigned long)s.f_type, local, sizeof local / sizeof *local);
 }
 
 void platform_defer_accept(int fd, int wait_s) {
@@ -201,6 +226,8 @@ bool platform_has_ktls(void) {
 }
 
 #else
+#include <sys/param.h>
+#include <sys/mount.h>
 
 bool platform_has_ktls(void) { return false; }
 
@@ -232,6 +259,16 @@ int platform_wait_signal(const sigset_t *signals, int *signal, pid_t *sender) {
 bool platform_lists_all_names(int directory) {
 	(void)directory;
 	return false;
+}
+
+int platform_open_in_mount(int directory, const char *path, int flags, bool beneath, bool at_once) {
+	(void)at_once;
+	return platform_open_at_once(directory, path, flags, beneath);
+}
+
+bool platform_is_remote(int directory) {
+	struct statfs s;
+	return fstatfs(directory, &s) == -1 || !(s.f_flags & MNT_LOCAL);
 }
 
 int platform_peer_user(int fd, uid_t *user) {

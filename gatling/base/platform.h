@@ -48,6 +48,10 @@ int platform_open_in_root(int directory, const char *path, int flags);
  * of waiting for a disk, if a part of the path is not in memory (Linux 5.12; on other systems it waits). */
 int platform_open_at_once(int directory, const char *path, int flags, bool beneath);
 
+/* Does what platform_open_at_once() does, if at_once, or opens path as that does otherwise, but fails with EXDEV
+ * instead of leaving the mount of the directory (Linux 5.6; on other systems it may leave it). */
+int platform_open_in_mount(int directory, const char *path, int flags, bool beneath, bool at_once);
+
 /* Returns whether platform_open_beneath() works on this system. */
 bool platform_can_open_beneath(void);
 
@@ -55,6 +59,10 @@ bool platform_can_open_beneath(void);
  * other systems). One that mounts directories when they are opened (autofs), or is on another machine, may find
  * more. */
 bool platform_lists_all_names(int directory);
+
+/* Returns whether the file system of an open directory may be on another machine, or served by a program, so that any
+ * access to a file may take long. */
+bool platform_is_remote(int directory);
 
 /* Returns the bytes that have been written to a socket, but not acknowledged by its peer; -1 if the system does not
  * tell. */

@@ -20,6 +20,7 @@ struct arrival {
 	/* WAITS_MAX hashes of the paths that were prefetched for it, 0 where there is none; NULL: it has not waited. After
 	 * that many jobs it is answered without waiting. */
 	const uint64_t *prefetched;
+	int64_t since_ms; /* when it first waited; 0: it has not */
 };
 
 #endif

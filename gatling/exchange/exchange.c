@@ -59,6 +59,7 @@ static void upstream_ready(void *exchange) {
 static void wait_for(struct exchange *x, struct job *job) {
 	x->waiter.resume = resume;
 	x->waits_since_ns = x->context->site->now_ns;
+	if (!x->waits) x->waited_ms = x->context->site->now_ms;
 	x->prefetched[x->waits++] = job->prefetches;
 	job_wait(job, &x->waiter);
 }
@@ -130,6 +131,7 @@ enum exchange_next exchange_again(struct exchange *x, struct response *r) {
 	if (x->proxied) leave_upstream(x);
 	x->arrival.may_wait &= x->waits < WAITS_MAX;
 	x->arrival.prefetched = x->prefetched;
+	x->arrival.since_ms = x->waited_ms;
 	x->arrival.failed = x->failed;
 	ask_site(x, r);
 	if (!r->status && !r->upstream) wait_for(x, r->job);

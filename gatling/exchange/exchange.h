@@ -38,7 +38,8 @@ struct exchange {
 	/* What follows is there after exchange_keep(). While it waits: */
 	void (*ready)(void *carried);   /* called when it can go on, see exchange_again() and exchange_relay() */
 	struct waiter waiter;           /* for a job, */
-	int64_t waits_since_ns;         /* and when that wait began */
+	int64_t waits_since_ns;         /* when that wait began, */
+	int64_t waited_ms;              /* and when the first one did */
 	uint32_t size, copied;          /* bytes of memory of this and what follows it, and of the copy */
 	char *failed_at;                /* the address of the upstream that could not answer it, malloc'd; NULL: unknown */
 	uint8_t waits;                  /* how many jobs it has waited for, or waits for */

@@ -49,6 +49,10 @@ int docroot_open_at_once(const struct docroot *d, const char *path, int flags) {
 	return platform_open_at_once(d->root, path, with_flags(flags), d->symlinks_inside);
 }
 
+int docroot_open_in_mount(const struct docroot *d, const char *path, int flags, bool at_once) {
+	return platform_open_in_mount(d->root, path, with_flags(flags), d->symlinks_inside, at_once);
+}
+
 /* Fills in *st and closes fd. Returns 0, or -1 with errno; also if fd is -1. */
 static int stat_open(int fd, struct stat *st) {
 	if (fd == -1) return -1;

@@ -36,6 +36,10 @@ int docroot_open(const struct docroot *docroot, const char *path, int flags);
  * in memory. */
 int docroot_open_at_once(const struct docroot *docroot, const char *path, int flags);
 
+/* Does what docroot_open_at_once() does, if at_once, or docroot_open() otherwise, but fails with EXDEV if the path
+ * leads out of the mount of the root. */
+int docroot_open_in_mount(const struct docroot *docroot, const char *path, int flags, bool at_once);
+
 /* Does what docroot_stat() does, but fails with EINPROGRESS in the same case. */
 int docroot_stat_at_once(const struct docroot *docroot, const char *path, struct stat *st);
 

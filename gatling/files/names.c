@@ -41,8 +41,8 @@ struct directory {
 };
 
 struct names {
-	const struct docroot *docroot;
-	bool off;                    /* the file system of the docroot may find more names than it lists */
+	const struct tree *tree;
+	bool off;                    /* the file system of the root may find more names than it lists */
 	const int64_t *now_ns;       /* of this turn */
 	size_t bytes;                /* of all directories, */
 	size_t bytes_max;            /* and their limit */
@@ -50,13 +50,13 @@ struct names {
 	LIST_HEAD(, directory) bucket[BUCKETS];
 };
 
-struct names *names_new(const struct docroot *docroot, const int64_t *now_ns, unsigned workers) {
+struct names *names_new(const struct tree *tree, const int64_t *now_ns, unsigned workers) {
 	struct names *n = calloc(1, sizeof *n);
 	if (!n) return NULL;
-	n->docroot = docroot;
+	n->tree = tree;
 	n->now_ns = now_ns;
 	n->bytes_max = NAMES_BYTES / workers > NAMES_BYTES_LEAST ? NAMES_BYTES / workers : NAMES_BYTES_LEAST;
-	n->off = !platform_lists_all_names(docroot->root);
+	n->off = !platform_lists_all_names(tree->docroot.root);
 	TAILQ_INIT(&n->all);
 	return n;
 }
@@ -84,8 +84,6 @@ void names_free(struct names *n) {
 	while (!TAILQ_EMPTY(&n->all)) drop(n, TAILQ_FIRST(&n->all));
 	free(n);
 }
-
-bool names_elsewhere(const struct names *n) { return n && n->off; }
 
 /* --- the names of a directory --- */
 
@@ -202,7 +200,7 @@ static bool read_names(struct names *n, struct directory *d, int fd, DIR *stream
 static void read_directory(struct names *n, struct directory *d) {
 	struct stat st;
 	forget_names(n, d);
-	int fd = docroot_open(n->docroot, d->text, O_DIRECTORY);
+	int fd = tree_open(n->tree, d->text, O_DIRECTORY, false);
 	DIR *stream = fd != -1 && platform_lists_all_names(fd) ? fdopendir(fd) : NULL;
 	bool read = stream && read_names(n, d, fd, stream) && fstat(fd, &st) == 0;
 	if (read) {
@@ -257,7 +255,7 @@ static int look(struct names *n, struct directory **found, struct slice path, ui
 	struct directory *d = *found;
 	struct stat st;
 	memcpy(text_copy(text, path), path.length ? "/." : ".", path.length ? sizeof "/." : sizeof ".");
-	if (docroot_stat(n->docroot, text, &st) == -1) return errno; /* also EACCES, if the directory may not be entered */
+	if (tree_stat_here(n->tree, text, &st) == -1) return errno; /* also EACCES, if the directory may not be entered */
 	if (!d && !(*found = d = insert(n, path, text, hash, &st))) return ENOMEM;
 	const struct file_version now = file_version_of(&st);
 	d->looked_ns = *n->now_ns;
@@ -299,7 +297,7 @@ static struct path_place place_of(struct slice path) {
 /* Returns whether nothing can be known about a path. */
 static bool is_beyond(const struct names *n, const struct path_place *p) {
 	return !n || n->off || !p->name.length || p->directory.length + p->name.length > NAMES_PATH_MAX - sizeof "/." ||
-		   !is_plain(p->name);
+		   !is_plain(p->name) || tree_is_remote(n->tree, p->directory);
 }
 
 /* Does what names_lack() does, for a set of enum entry. */
@@ -415,8 +413,8 @@ bool names_entered(struct names *n, struct slice directory) {
 	return d && d->looked_ns == *n->now_ns;
 }
 
-int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {
-	if (!names_lack(n, slice_of(path))) return docroot_stat(docroot, path, st);
+int names_stat(struct names *n, const struct tree *tree, const char *path, struct stat *st) {
+	if (!names_lack(n, slice_of(path))) return tree_stat(tree, path, st);
 	errno = ENOENT;
 	return -1;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "gatling/base/file_version.h"
-#include "gatling/files/docroot.h"
+#include "gatling/files/tree.h"
 
 /* A directory takes 200 bytes and its path, each name 8, and one with the suffix of a coding 16. The least recently
  * used directories are dropped. A directory is read once it has been asked for often enough to pay: reading
@@ -30,13 +30,9 @@ enum {
 struct names;
 
 /* Returns the names for one of so many workers, or NULL without memory. now_ns is the monotonic clock: directories are
- * examined again when it has changed, which it does once a turn of the loop. It and the docroot must outlive them. */
-struct names *names_new(const struct docroot *docroot, const int64_t *now_ns, unsigned workers);
+ * examined again when it has changed, which it does once a turn of the loop. It and the tree must outlive them. */
+struct names *names_new(const struct tree *tree, const int64_t *now_ns, unsigned workers);
 void names_free(struct names *names);
-
-/* Returns whether the file system of the docroot may be on another machine, so that any access to a file may take
- * long. */
-bool names_elsewhere(const struct names *names);
 
 /* Returns whether there is certainly no file at path. path must not be empty; a slash at its end does not matter.
  * false: there may be one, or names is NULL. */
@@ -82,7 +78,7 @@ bool names_told_of(struct names *names, struct slice path, const struct names_to
  * false: it does not, or that is unknown. */
 bool names_entered(struct names *names, struct slice directory);
 
-/* Does what docroot_stat() does, but fails with ENOENT at once if there is certainly no file. */
-int names_stat(struct names *names, const struct docroot *docroot, const char *path, struct stat *st);
+/* Does what tree_stat() does, but fails with ENOENT at once if there is certainly no file. */
+int names_stat(struct names *names, const struct tree *tree, const char *path, struct stat *st);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "gatling/base/file_read.h"
+#include "gatling/base/platform.h"
 #include "gatling/base/text.h"
 #include "gatling/files/key_file.h"
 #include "gatling/files/site_file.h"
@@ -18,22 +19,22 @@ enum { BUCKETS = 64, NAME_ROOM = 32 /* for ".htaccess_global", or the suffix of 
 struct prefetch {
 	struct job job;
 	struct prefetcher *prefetcher;
+	bool in_mount; /* the path may lead to another machine: then nothing is read */
 	LIST_ENTRY(prefetch) chain;
-	size_t length; /* of path, which may be several paths */
-	char path[];   /* each of them NUL-terminated */
+	char path[];
 };
 
 struct prefetcher {
-	const struct docroot *docroot;
-	struct jobs *const *jobs;
+	const struct tree *tree;
+	struct jobs *jobs;
 	unsigned count;
 	LIST_HEAD(, prefetch) bucket[BUCKETS];
 };
 
-struct prefetcher *prefetcher_new(const struct docroot *docroot, struct jobs *const *jobs) {
+struct prefetcher *prefetcher_new(const struct tree *tree, struct jobs *jobs) {
 	struct prefetcher *f = calloc(1, sizeof *f);
 	if (!f) return NULL;
-	f->docroot = docroot;
+	f->tree = tree;
 	f->jobs = jobs;
 	return f;
 }
@@ -42,12 +43,21 @@ void prefetcher_free(struct prefetcher *f) { free(f); }
 
 /* --- in the thread --- */
 
+static int open_path(const struct prefetch *f, const char *path, int flags) {
+	const struct docroot *docroot = &f->prefetcher->tree->docroot;
+	return f->in_mount ? docroot_open_in_mount(docroot, path, flags, false) : docroot_open(docroot, path, flags);
+}
+
 /* Reads the beginning of a file, as far as it is read before it is sent. A fifo is not opened, since that would wake
  * its writer. Returns 0, or the errno of stat(2). */
-static int read_file(const struct docroot *docroot, const char *path) {
+static int read_file(const struct prefetch *f, const char *path) {
 	struct stat st;
-	if (docroot_stat(docroot, path, &st) == -1) return errno;
-	int fd = S_ISREG(st.st_mode) ? docroot_open(docroot, path, 0) : -1;
+	int fd = open_path(f, path, PLATFORM_PATH);
+	if (fd == -1) return errno;
+	const int error = fstat(fd, &st) == -1 ? errno : 0;
+	close(fd);
+	if (error) return error;
+	fd = S_ISREG(st.st_mode) ? open_path(f, path, 0) : -1;
 	if (fd == -1) return 0;
 	io_no_read_ahead(fd);
 	const off_t most = key_file_named(slice_of(path)) ? KEY_FILE_MAX : PREFETCH_BYTES;
@@ -58,7 +68,7 @@ static int read_file(const struct docroot *docroot, const char *path) {
 
 /* Reads the .htaccess of each directory on the path, with its usual file of users, and the rules of a site, which is
  * the root or a directory in it. */
-static void read_rules(const struct docroot *docroot, const char *path, size_t length) {
+static void read_rules(const struct prefetch *f, const char *path, size_t length) {
 	static const char *const everywhere[] = {".htaccess", ".htpasswd"};
 	enum { EVERYWHERE = sizeof everywhere / sizeof *everywhere };
 	char name[PREFETCH_PATH_MAX + NAME_ROOM];
@@ -69,28 +79,28 @@ static void read_rules(const struct docroot *docroot, const char *path, size_t l
 		const size_t count = depth++ < 2 ? EVERYWHERE + SITE_FILES : EVERYWHERE;
 		for (size_t k = 0; k < count; k++) {
 			*text_copy_string(name + i, k < EVERYWHERE ? everywhere[k] : site_file_name[k - EVERYWHERE]) = '\0';
-			(void)read_file(docroot, name);
+			(void)read_file(f, name);
 		}
 	}
 }
 
 /* Reads the file at a path, its precompressed copies, and the rules for it. */
-static void read_path(const struct docroot *docroot, struct slice path) {
+static void read_path(const struct prefetch *f) {
+	const struct slice path = slice_of(f->path);
 	char name[PREFETCH_PATH_MAX + NAME_ROOM];
 	char *end = text_copy(name, path);
 	*end = '\0';
-	int error = read_file(docroot, name);
+	int error = read_file(f, name);
 	for (int i = CODING_IDENTITY + 1; i < CODINGS && (!error || error == ENOENT); i++) {
 		*text_copy(end, coding_suffix[i]) = '\0';
-		(void)read_file(docroot, name);
+		(void)read_file(f, name);
 	}
-	read_rules(docroot, path.at, path.length);
+	read_rules(f, path.at, path.length);
 }
 
 static void run_prefetch(struct job *job, const atomic_bool *stop) {
 	const struct prefetch *f = (struct prefetch *)job;
-	for (size_t at = 0; at < f->length && !atomic_load(stop); at += strlen(f->path + at) + 1)
-		read_path(f->prefetcher->docroot, slice_of(f->path + at));
+	if (!atomic_load(stop)) read_path(f);
 }
 
 /* --- on the loop --- */
@@ -104,20 +114,8 @@ static void finish(struct job *job) {
 
 static struct prefetch *find_prefetch(const struct prefetcher *prefetcher, uint64_t hash, struct slice path) {
 	struct prefetch *f = LIST_FIRST(&prefetcher->bucket[hash / 2 % BUCKETS]);
-	while (f && !slice_equal((struct slice){.at = f->path, .length = f->length}, path)) f = LIST_NEXT(f, chain);
+	while (f && !slice_equal(slice_of(f->path), path)) f = LIST_NEXT(f, chain);
 	return f;
-}
-
-/* Returns the first one of the queues with the fewest jobs. */
-static struct jobs *shortest(const struct prefetcher *prefetcher) {
-	struct jobs *best = prefetcher->jobs[0];
-	for (int i = 1; i < PREFETCH_THREADS && jobs_count(best); i++)
-		if (jobs_count(prefetcher->jobs[i]) < jobs_count(best)) best = prefetcher->jobs[i];
-	return best;
-}
-
-bool prefetch_is_under_way(const struct prefetcher *prefetcher, struct slice path) {
-	return find_prefetch(prefetcher, prefetch_hash(path), path);
 }
 
 bool prefetch_waited(const uint64_t *prefetched, struct slice path) {
@@ -135,9 +133,9 @@ struct job *prefetch(struct prefetcher *prefetcher, struct slice path) {
 	if (!(f = malloc(sizeof *f + path.length + 1))) return NULL;
 	*f = (struct prefetch){.job = {.run = run_prefetch, .finish = finish, .prefetches = hash},
 						   .prefetcher = prefetcher,
-						   .length = path.length};
+						   .in_mount = prefetcher->tree->remote};
 	*text_copy(f->path, path) = '\0';
-	if (!jobs_add(shortest(prefetcher), &f->job)) {
+	if (!jobs_add(prefetcher->jobs, &f->job)) {
 		free(f);
 		return NULL;
 	}

@@ -6,11 +6,11 @@
 
 #include "gatling/base/hash.h"
 #include "gatling/base/job.h"
-#include "gatling/files/docroot.h"
+#include "gatling/files/tree.h"
 
 enum {
 	PREFETCHES_MAX = 256,       /* paths at once; more are refused */
-	PREFETCH_THREADS = 16,      /* of a worker, each with a queue; with a fast disk the first one is enough */
+	PREFETCH_THREADS = 16,      /* of a worker; with a fast disk one is enough */
 	PREFETCH_BYTES = 64 * 1024, /* bytes that are read of each file */
 	PREFETCH_PATH_MAX = 4096,   /* bytes of a path with its NUL */
 	WAITS_MAX = 6               /* jobs that a request waits for, one after the other, at most */
@@ -25,16 +25,13 @@ static inline uint64_t prefetch_hash(struct slice path) { return hash_octets(0, 
  * that it has waited for (0: none), or NULL. */
 bool prefetch_waited(const uint64_t *prefetched, struct slice path);
 
-/* Returns a prefetcher, or NULL without memory. jobs: the queues of PREFETCH_THREADS threads. They and the docroot must
- * outlive the prefetcher, except that prefetcher_free() comes after jobs_free(). */
-struct prefetcher *prefetcher_new(const struct docroot *docroot, struct jobs *const *jobs);
+/* Returns a prefetcher, or NULL without memory. jobs and tree must outlive it, except that prefetcher_free() comes
+ * after jobs_free(). What is on other machines is not prefetched: see remote.h. */
+struct prefetcher *prefetcher_new(const struct tree *tree, struct jobs *jobs);
 void prefetcher_free(struct prefetcher *prefetcher); /* after jobs_free(); NULL is allowed */
 
-/* Returns the job that reads the files for a path, or for several with a NUL between them. It may already be under way
- * for another request. NULL: there are too many, or there is no memory or no thread. */
+/* Returns the job that reads the files for a path. It may already be under way for another request. NULL: there are too
+ * many, or there is no memory or no thread. */
 struct job *prefetch(struct prefetcher *prefetcher, struct slice path);
-
-/* Returns whether the job for a path is under way. */
-bool prefetch_is_under_way(const struct prefetcher *prefetcher, struct slice path);
 
 #endif

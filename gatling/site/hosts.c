@@ -26,6 +26,7 @@ bool host_has_directory(enum vhosts vhosts, struct slice name) {
 static bool is_directory(const struct docroot *docroot, const struct dirent *entry) {
 	struct stat st;
 	if (entry->d_type == DT_REG) return false; /* there may be very many files */
+	if (entry->d_type == DT_DIR) return true;  /* what is mounted there may be on a machine that does not answer */
 	return docroot_stat(docroot, entry->d_name, &st) == 0 && S_ISDIR(st.st_mode);
 }
 

@@ -140,10 +140,11 @@ static uint64_t multipart_length(const struct response *r) {
 
 /* Appends a small part of a file, if it is in memory. Returns whether it is. */
 static bool copy_file(iob *batch, struct representation *f, uint64_t first, uint64_t length) {
-	char *room = length <= FILE_COPIED ? iob_reserve(batch, (size_t)length) : NULL;
+	char *room = length <= FILE_COPIED && !f->remote ? iob_reserve(batch, (size_t)length) : NULL;
 	if (!room) return false;
 	const ssize_t n = io_pread_at_once(f->fd, room, (size_t)length, (off_t)first);
-	const bool whole = n == (ssize_t)length && representation_unwritten(f);
+	struct stat st;
+	const bool whole = n == (ssize_t)length && fstat(f->fd, &st) == 0 && representation_unwritten(f, &st);
 	iob_commit(batch, whole ? (size_t)length : 0);
 	if (whole) representation_release(f);
 	return whole;
@@ -159,8 +160,11 @@ static int add_file(iob *batch, struct representation *f, uint64_t first, uint64
 	}
 	if (f->body) return iob_addbuf(batch, f->body + first, length, representation_release, f);
 	if (copy_file(batch, f, first, length)) return 0;
-	const struct iob_file file = {
-		.fd = f->fd, .map = f->map, .unchanged = representation_unwritten, .copied = file_version_recent(&f->version)};
+	const struct iob_file file = {.fd = f->fd,
+								  .map = f->map,
+								  .unchanged = representation_unwritten,
+								  .copied = file_version_recent(&f->version),
+								  .readers = f->remote ? remote_file_readers(f->remote) : NULL};
 	return iob_addfile(batch, file, (off_t)first, length, representation_release, f);
 }
 

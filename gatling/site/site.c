@@ -21,7 +21,6 @@
 enum {
 	BUCKETS = 256,
 	FILE_PATH_MAX = SITE_PREFIX_MAX + 24,
-	PREFETCHED_MAX = 4 * FILE_PATH_MAX,
 	SITE_LINE_SHOWN = 200 /* bytes of a malformed line */
 };
 
@@ -41,16 +40,14 @@ struct authority_entry {
 	int64_t checked_ms;
 	uint16_t length, port;
 	bool used;
-	bool prefetching;        /* since checked_ms, what the next check needs was prefetched, or is being prefetched */
 	struct site_entry *site; /* NULL: none */
 	char authority[AUTHORITY_MAX];
 };
 
 struct sites {
-	const struct docroot *docroot;
+	const struct tree *tree;
 	struct names *names;
 	struct basic_auth *auth;
-	struct prefetcher *prefetcher;
 	enum vhosts vhosts;
 	const struct upstreams_allowed *upstreams;
 	uid_t starter;
@@ -64,15 +61,13 @@ struct sites {
 	struct authority_entry authority[SITES_MAX];
 };
 
-struct sites *sites_new(const struct docroot *docroot, struct names *names, struct basic_auth *auth,
-						struct prefetcher *prefetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams,
-						uid_t starter) {
+struct sites *sites_new(const struct tree *tree, struct names *names, struct basic_auth *auth, enum vhosts vhosts,
+						const struct upstreams_allowed *upstreams, uid_t starter) {
 	struct sites *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
-	s->docroot = docroot;
+	s->tree = tree;
 	s->names = names;
 	s->auth = auth;
-	s->prefetcher = prefetcher;
 	s->vhosts = vhosts;
 	s->upstreams = upstreams;
 	s->starter = starter;
@@ -116,7 +111,7 @@ static const char *file_path(const struct site_entry *e, enum site_file file, ch
 /* A reader of a file of rules, which reports the malformed lines. */
 struct rules_reader {
 	struct rules_report report; /* first: a pointer to it is one to this */
-	const struct docroot *docroot;
+	const struct tree *tree;
 	const struct site_entry *entry;
 	const struct text_file *file;
 	char path[FILE_PATH_MAX];
@@ -124,9 +119,9 @@ struct rules_reader {
 };
 
 /* Returns whether a file is at a path and everybody may read it. */
-static bool is_readable(const struct docroot *docroot, const char *path) {
+static bool is_readable(const struct tree *tree, const char *path) {
 	struct stat st;
-	return docroot_stat(docroot, path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH;
+	return tree_stat(tree, path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH;
 }
 
 /* Returns whether a path of the site leads to a file if there are no rules: the file itself, a page (PATH.html), or the
@@ -140,14 +135,14 @@ static bool has_file(struct rules_report *report, struct slice path) {
 	struct stat st;
 	if (length + sizeof "/index.html" > sizeof name || !site_shows(&r->entry->site, local)) return false;
 	*TEXT_JOIN(name, prefix, local) = '\0';
-	if (docroot_stat(r->docroot, length ? name : ".", &st) == 0 && S_ISREG(st.st_mode)) return true;
+	if (tree_stat(r->tree, length ? name : ".", &st) == 0 && S_ISREG(st.st_mode)) return true;
 	const bool directory = !local.length || local.at[local.length - 1] == '/';
 	*text_copy(name + length, directory ? SLICE("index.html") : SLICE("/index.html")) = '\0';
-	if (is_readable(r->docroot, name)) return true;
+	if (is_readable(r->tree, name)) return true;
 	if (!local.length) return false;
 	*text_copy(name + length - directory, SLICE(".html")) = '\0';
 	const char *slash = strrchr(name, '/');
-	return (slash ? slash[1] : *name) != '.' && is_readable(r->docroot, name);
+	return (slash ? slash[1] : *name) != '.' && is_readable(r->tree, name);
 }
 
 enum { LINE_TEXT_MAX = SITE_LINE_SHOWN + RULES_ERROR_MAX + 16 };
@@ -200,14 +195,14 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 											 .note = notice_checks() ? note_line : NULL,
 											 .there = notice_checks() ? has_file : NULL,
 											 .upstreams = s->upstreams},
-								  .docroot = s->docroot,
+								  .tree = s->tree,
 								  .entry = e,
 								  .file = file};
 	struct rules_error error;
 	char *text;
 	size_t length;
 	const ino_t before = file->version.inode;
-	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->file, reader.path), &text, &length);
+	enum text_state state = text_file_look(file, s->tree, file_path(e, kind->file, reader.path), &text, &length);
 	if (state == TEXT_SAME) return rules;
 	if (state == TEXT_NEW && rules && before == file->version.inode && file_version_unsettled_ms(&file->version)) {
 		file->recent = true; /* somebody may be in the middle of writing it: it is read again at the next check */
@@ -223,7 +218,8 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	const size_t said = strlen(error.text);
 	if (kind->closes && !rules)
 		snprintf(error.text + said, sizeof error.text - said, "; until that is mended, access to the site is denied");
-	if (state == TEXT_FAILED && entered) text_file_complain(file, reader.path, 0, error.text);
+	if (state == TEXT_FAILED && entered && file->error != EINPROGRESS)
+		text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
 	report_further_lines(&reader);
 	if (text && !new) text_file_again(file);
@@ -245,8 +241,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 static bool may_pass_on(const struct sites *s, const struct site_entry *e) {
 	char path[FILE_PATH_MAX], why[TRUST_WHY_MAX], text[TRUST_WHY_MAX + 64];
 	if (!e->is_site || !redirect_rules_passing(e->site.redirects)) return false;
-	if (trust_file(s->docroot, s->starter, e->prefix, file_path(e, SITE_REDIRECTS, path), &e->redirects, why))
-		return true;
+	if (trust_file(s->tree, s->starter, e->prefix, file_path(e, SITE_REDIRECTS, path), &e->redirects, why)) return true;
 	snprintf(text, sizeof text, "rules that pass requests on are answered with 503: %s", why);
 	if (*why) text_file_complain(&e->redirects, path, 0, text);
 	return false;
@@ -282,16 +277,16 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 										is_inner(s, e) ? site_file_name[SITE_PASSWORDS] : NULL);
 	/* rules that cannot be read may hide files */
 	if (e->site.known && !e->site.redirects_known) e->site.guard.permission = PERMISSION_DENIED;
+	if (tree_awaits(s->tree)) e->checked_ms = 0;
 }
 
-/* Returns whether update_files() can check the files without waiting for a disk. */
-static bool files_are_in_memory(const struct sites *s, const struct site_entry *e) {
+/* Says that update_files() is going to read the files of a site. prefix: as of struct site. */
+static void expect_files(const struct sites *s, struct slice prefix) {
 	char path[FILE_PATH_MAX];
-	struct stat st;
-	for (enum site_file i = 0; i < SITE_FILES; i++)
-		if (docroot_stat_at_once(s->docroot, file_path(e, i, path), &st) == -1 && errno == EINPROGRESS) return false;
-	return !is_inner(s, e) || docroot_stat_at_once(s->docroot, site_file_name[SITE_PASSWORDS], &st) != -1 ||
-		   errno != EINPROGRESS;
+	for (enum site_file i = 0; i < SITE_FILES; i++) {
+		*text_copy_string(text_copy(path, prefix), site_file_name[i]) = '\0';
+		tree_expect(s->tree, path, i == SITE_REDIRECTS ? REMOTE_READ | REMOTE_HOLDER : REMOTE_READ);
+	}
 }
 
 /* --- its directory --- */
@@ -331,77 +326,52 @@ static size_t candidate_path(const struct authority_entry *a, enum candidate can
 	return (size_t)(end - path);
 }
 
-/* Returns 0 if there is a directory, ENOENT if there is none, or a temporary errno if that is unknown. at_once: fails
- * with EINPROGRESS instead of waiting for a disk. */
-static int look_at_directory(const struct sites *s, struct slice prefix, bool at_once) {
+/* Returns 0 if there is a directory, ENOENT if there is none, or a temporary errno if that is unknown. */
+static int look_at_directory(const struct sites *s, struct slice prefix) {
 	char path[SITE_PREFIX_MAX + 1];
 	struct stat st;
 	if (!prefix.length) return 0;
 	*text_copy(path, slice_first(prefix, prefix.length - 1)) = '\0';
-	if ((at_once ? docroot_stat_at_once : docroot_stat)(s->docroot, path, &st) == 0)
-		return S_ISDIR(st.st_mode) ? 0 : ENOENT;
+	if (tree_stat(s->tree, path, &st) == 0) return S_ISDIR(st.st_mode) ? 0 : ENOENT;
 	if (docroot_error_is_temporary(errno)) return errno;
-	if (s->docroot->outside && !names_elsewhere(s->names) && !names_lack(s->names, slice_of(path)))
-		(void)report_link(s->docroot, path);
+	if (s->tree->docroot.outside && !s->tree->remote && !names_lack(s->names, slice_of(path)))
+		(void)report_link(&s->tree->docroot, path);
 	return ENOENT;
 }
 
-/* Writes the paths that are prefetched for an authority, with a NUL between them, to text (PREFETCHED_MAX bytes).
- * Any file of a site does: with it, all of them are read (files/prefetch.c). */
-static struct slice prefetched_paths(const struct sites *s, const struct authority_entry *a, char *text) {
-	char *end = text;
+/* Has threads look at what look_up() looks at on other machines. Returns whether they have. */
+static bool is_seen(const struct sites *s, const struct authority_entry *a) {
+	char path[SITE_PREFIX_MAX + 1];
 	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++) {
-		const size_t length = candidate_path(a, i, end);
-		if (!may_be_site(s, (struct slice){.at = end, .length = length})) continue;
-		end = text_copy_string(end + length, site_file_name[SITE_HEADERS]);
-		*end++ = '\0';
+		const struct slice prefix = {.at = path, .length = candidate_path(a, i, path)};
+		if (!may_be_site(s, prefix)) continue;
+		if (!prefix.length) expect_files(s, prefix);
+		else if (look_at_directory(s, prefix) == 0) expect_files(s, prefix);
 	}
-	return (struct slice){.at = text, .length = (size_t)(end - text) - 1};
+	return !tree_awaits(s->tree);
 }
 
-/* Sets the site of an authority, NULL if it has none. Returns 0, or an errno if that is not certain. at_once: fails
- * with EINPROGRESS instead of waiting for a disk. */
-static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, bool at_once) {
+/* Sets the site of an authority, NULL if it has none. Returns 0, or an errno if that is not certain. */
+static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms) {
 	char path[SITE_PREFIX_MAX + 1];
 	struct site_entry *e = NULL;
 	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++) {
 		const struct slice prefix = {.at = path, .length = candidate_path(a, i, path)};
 		if (!may_be_site(s, prefix)) continue;
-		int error = look_at_directory(s, prefix, at_once);
+		int error = look_at_directory(s, prefix);
 		if (error == ENOENT) continue;
 		if (error) return error; /* no site rather than a wrong one */
 		if (!(e = add_site(s, prefix))) return ENOMEM;
-		if (!is_due(e, now_ms)) break;
-		if (at_once && !files_are_in_memory(s, e)) return EINPROGRESS;
-		update_files(s, e, now_ms);
+		if (is_due(e, now_ms)) update_files(s, e, now_ms);
 		break;
 	}
+	if (tree_awaits(s->tree)) return EINPROGRESS;
 	a->site = e;
 	a->checked_ms = now_ms;
-	a->prefetching = false;
 	return 0;
 }
 
-/* Does what look_up() does, but has a thread prefetch what is not in memory. Until then it returns 0 if the site is
- * known. If it is not, or has not been checked for SITE_STALE_MS, the function sets *job and returns EINPROGRESS, or
- * EAGAIN if there is no job. */
-static int look_up_patiently(struct sites *s, struct authority_entry *a, int64_t now_ms, const uint64_t *prefetched,
-							 struct job **job) {
-	char text[PREFETCHED_MAX];
-	const struct slice paths = prefetched_paths(s, a, text);
-	const bool known = a->used && now_ms - a->checked_ms < SITE_STALE_MS;
-	if (known && a->prefetching && prefetch_is_under_way(s->prefetcher, paths)) return 0;
-	int error = look_up(s, a, now_ms, known ? !a->prefetching : !prefetch_waited(prefetched, paths));
-	if (error != EINPROGRESS) return error;
-	struct job *prefetching = prefetch(s->prefetcher, paths);
-	a->prefetching = prefetching;
-	if (known) return 0;
-	*job = prefetching;
-	return prefetching ? EINPROGRESS : EAGAIN;
-}
-
-const struct site *sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms,
-							  const uint64_t *prefetched, struct job **job) {
+const struct site *sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms) {
 	if (s->vhosts == VHOSTS_OFF) host = SLICE("");
 	struct authority_entry *a = &s->authority[hash_octets(port, host) % SITES_MAX];
 	bool same =
@@ -412,8 +382,11 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 		(void)text_copy(a->authority, host);
 	}
 	if (!same || now_ms - a->checked_ms >= SITE_CHECK_MS) {
-		const bool patient = job && names_elsewhere(s->names);
-		error = patient ? look_up_patiently(s, a, now_ms, prefetched, job) : look_up(s, a, now_ms, false);
+		const bool known = same && now_ms - a->checked_ms < SITE_STALE_MS;
+		if (!s->tree->remote || is_seen(s, a)) error = look_up(s, a, now_ms);
+		else if (known) tree_begin(s->tree);
+		else error = EINPROGRESS;
+		if (known && s->tree->remote && a->site && docroot_error_is_temporary(error)) error = 0;
 		a->used = !error;
 	}
 	errno = error ? error : ENOENT;
@@ -444,8 +417,9 @@ static bool is_unruled(struct sites *s, struct slice prefix, int64_t now_ms) {
 	if (s->unruled.seen_ms == now_ms && slice_equal(unruled, prefix)) return true;
 	char *end = text_copy_string(text_copy(file, prefix), site_file_name[SITE_REDIRECTS]);
 	*end = '\0';
+	tree_expect(s->tree, file, REMOTE_READ);
 	if (!names_lacked_lately(s->names, (struct slice){.at = file, .length = (size_t)(end - file)}) &&
-		(docroot_lstat(s->docroot, file, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)))
+		(tree_lstat(s->tree, file, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)))
 		return false;
 	s->unruled.seen_ms = now_ms;
 	s->unruled.length = (size_t)(text_copy(s->unruled.prefix, prefix) - s->unruled.prefix);
@@ -472,8 +446,8 @@ bool sites_may_send(struct sites *s, const struct site *site, struct slice path,
 		if (length == inner.length) return true;
 		return may_send_from(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
 	}
-	char whole[1 + SITE_PREFIX_MAX + PREFETCH_PATH_MAX];
-	if (path.length > PREFETCH_PATH_MAX) return refuse(EACCES);
+	char whole[1 + SITE_PREFIX_MAX + PATH_MAX];
+	if (path.length > PATH_MAX) return refuse(EACCES);
 	*whole = '/';
 	const char *end = TEXT_JOIN(whole + 1, site->prefix, slice_rest(path, 1));
 	return may_send_from(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "gatling/files/prefetch.h"
+#include "gatling/files/names.h"
 #include "gatling/files/names.h"
 #include "gatling/http/host.h"
 #include "gatling/site/access/basic_auth.h"
@@ -35,11 +35,10 @@ struct site {
 
 struct sites;
 
-/* Returns the sites of a docroot, or NULL without memory. All arguments must outlive them. starter: the user who
+/* Returns the sites of a tree, or NULL without memory. All arguments must outlive them. starter: the user who
  * started the server, see trust.h. */
-struct sites *sites_new(const struct docroot *docroot, struct names *names, struct basic_auth *auth,
-						struct prefetcher *prefetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams,
-						uid_t starter);
+struct sites *sites_new(const struct tree *tree, struct names *names, struct basic_auth *auth, enum vhosts vhosts,
+						const struct upstreams_allowed *upstreams, uid_t starter);
 void sites_free(struct sites *sites);
 
 /* Returns the site of a host: the first that exists of HOST:PORT/, HOST/ and default/, of those that the name allows
@@ -47,12 +46,9 @@ void sites_free(struct sites *sites);
  * in it is ignored: port is that of the listening socket. The site is valid until the next call. Returns NULL with
  * errno: ENOENT if there is none, otherwise a directory could not be read for a temporary reason.
  *
- * A site is checked again after SITE_CHECK_MS. If its files are not in memory and the file system is not one of this
- * machine (names_elsewhere()), a thread does that; meanwhile the site stays as it was, for at most SITE_STALE_MS.
- * Returns NULL and sets *job if the site is new, or has not been checked for so long: the caller has to ask again after
- * that job. prefetched: see prefetch_waited(). If job is NULL, the call waits for the file system. */
-const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms,
-							  const uint64_t *prefetched, struct job **job);
+ * A site is checked again after SITE_CHECK_MS. While threads do that (tree.h) it stays as it was, for at most
+ * SITE_STALE_MS. Returns NULL with EINPROGRESS if the site is new, or has not been checked for so long. */
+const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms);
 
 /* Returns whether a file of a site may be sent, since no rule runs it as a script: none of this site, of the site that
  * contains it, or of a directory inside it that may be the site of another Host. path: in the site, decoded, with a

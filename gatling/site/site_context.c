@@ -5,20 +5,24 @@
 
 #include "gatling/site/answer_room.h"
 
-int site_context_open(struct site_context *c, io_loop *loop, int root, const struct site_options *o, unsigned workers,
-					  unsigned kept, unsigned open) {
-	*c = (struct site_context){.options = o, .docroot = {.root = root, .symlinks_inside = o->symlinks_inside}};
+int site_context_open(struct site_context *c, io_loop *loop, int root, struct mounts *mounts,
+					  const struct site_options *o, unsigned workers, unsigned kept, unsigned open) {
+	*c = (struct site_context){.options = o, .tree.docroot = {.root = root, .symlinks_inside = o->symlinks_inside}};
+	c->now_ns = io_now_ns(loop);
+	c->now_ms = c->now_ns / 1000000;
 	for (int i = 0; i < SITE_THREADS; i++)
-		if (!(c->jobs[i] = jobs_new(loop))) return -1;
+		if (!(c->jobs[i] = jobs_new(loop, i == PREFETCHING ? PREFETCH_THREADS : 1))) return -1;
+	if (!(c->remote = remote_new(loop, &c->tree.docroot, mounts, &c->now_ms))) return -1;
+	site_context_look(c);
 	if (!(c->room = malloc(sizeof *c->room))) return -1;
-	if (!(c->names = names_new(&c->docroot, &c->now_ns, workers))) return -1;
-	if (!(c->prefetcher = prefetcher_new(&c->docroot, &c->jobs[PREFETCHING]))) return -1;
-	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
-	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[LISTING], &c->now_ms, workers))) return -1;
-	c->sites = sites_new(&c->docroot, c->names, c->auth, c->prefetcher, o->vhosts, &o->upstreams, o->starter);
+	if (!(c->names = names_new(&c->tree, &c->now_ns, workers))) return -1;
+	if (!(c->prefetcher = prefetcher_new(&c->tree, c->jobs[PREFETCHING]))) return -1;
+	if (!(c->auth = basic_auth_new(&c->tree, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
+	if (!(c->listings = listing_cache_new(&c->tree, c->jobs[LISTING], &c->now_ms, workers))) return -1;
+	c->sites = sites_new(&c->tree, c->names, c->auth, o->vhosts, &o->upstreams, o->starter);
 	if (!c->sites) return -1;
 	if (!(c->answers = calloc(1, sizeof *c->answers))) return -1;
-	struct cache_options options = {.docroot = &c->docroot,
+	struct cache_options options = {.tree = &c->tree,
 									.names = c->names,
 									.auth = c->auth,
 									.compressing = c->jobs[COMPRESSING],
@@ -33,8 +37,9 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, const str
 	return (c->cache = cache_new(&options)) ? 0 : -1;
 }
 
-void site_context_close(struct site_context *c) {
+bool site_context_close(struct site_context *c) {
 	for (int i = 0; i < SITE_THREADS; i++) jobs_free(c->jobs[i]);
+	if (c->remote && !remote_stop(c->remote)) return false;
 	prefetcher_free(c->prefetcher);
 	listing_cache_free(c->listings);
 	sites_free(c->sites);
@@ -42,5 +47,20 @@ void site_context_close(struct site_context *c) {
 	free(c->answers); /* after cache_free(), which writes to it */
 	basic_auth_free(c->auth);
 	names_free(c->names);
+	remote_free(c->remote);
 	free(c->room);
+	return true;
+}
+
+int site_context_due(const struct site_context *c, int64_t now_ms) {
+	const int cache = cache_due(c->cache, now_ms), remote = remote_due(c->remote, now_ms);
+	return cache == -1 || (remote != -1 && remote < cache) ? remote : cache;
+}
+
+void site_context_tidy(struct site_context *c, int64_t now_ms) {
+	if (remote_due(c->remote, now_ms) == 0) remote_tick(c->remote);
+	if (cache_due(c->cache, now_ms) != 0) return;
+	const unsigned changes = sites_changes(c->sites);
+	cache_tidy(c->cache, now_ms, changes != c->changes);
+	c->changes = changes;
 }

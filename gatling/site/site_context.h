@@ -30,21 +30,14 @@ struct site_options {
 };
 
 /* Threads for what takes long. They are separate so that guessed passwords delay no files, listings delay no
- * compression, and large files delay no small ones. LISTING also measures files that will be unpacked. PREFETCHING is
- * the first of the PREFETCH_THREADS that wait for the disk. */
-enum site_thread {
-	COMPRESSING,
-	LISTING,
-	CHECKING_PASSWORDS,
-	HASHING,
-	HASHING_LARGE,
-	PREFETCHING,
-	SITE_THREADS = PREFETCHING + PREFETCH_THREADS
-};
+ * compression, and large files delay no small ones. LISTING also measures files that will be unpacked. PREFETCHING has
+ * PREFETCH_THREADS, the others one each. Those of other machines have their own (remote.h). */
+enum site_thread { COMPRESSING, LISTING, CHECKING_PASSWORDS, HASHING, HASHING_LARGE, PREFETCHING, SITE_THREADS };
 
 struct site_context {
 	const struct site_options *options;
-	struct docroot docroot;
+	struct tree tree;
+	struct remote *remote; /* tree.remote, if that is needed */
 	struct names *names;
 	struct prefetcher *prefetcher;
 	struct jobs *jobs[SITE_THREADS];
@@ -65,33 +58,39 @@ struct site_context {
 	bool leaving;                        /* the server is about to end, without a successor */
 };
 
-/* Fills in the context of one of that many workers, from the directory root. It must stay where it is. kept: limit of
- * files that the cache keeps open; open: limit of open files, including those being sent. Returns 0, or -1 with errno;
- * site_context_close() must be called in either case. */
-int site_context_open(struct site_context *context, io_loop *loop, int root, const struct site_options *options,
-					  unsigned workers, unsigned kept, unsigned open);
+/* Fills in the context of one of that many workers, from the directory root. It must stay where it is. mounts: what is
+ * mounted, NULL: unknown. kept: limit of files that the cache keeps open; open: limit of open files, including those
+ * being sent. Returns 0, or -1 with errno; site_context_close() must be called in either case. */
+int site_context_open(struct site_context *context, io_loop *loop, int root, struct mounts *mounts,
+					  const struct site_options *options, unsigned workers, unsigned kept, unsigned open);
 
-/* Frees what site_context_open() made. Call it when no request waits for a job and no response is being sent. */
-void site_context_close(struct site_context *context);
+/* Frees what site_context_open() made. Call it when no request waits for a job and no response is being sent. Returns
+ * false if a thread hangs: then the context, all that it points to and the loop have to stay until the process ends. */
+bool site_context_close(struct site_context *context);
+
+/* Notes whether files are on other machines. Call it about once a second. */
+static inline void site_context_look(struct site_context *context) {
+	context->tree.remote = remote_is_needed(context->remote) ? context->remote : NULL;
+}
 
 /* Finishes the jobs that the threads have done, and resumes the requests that waited for them. Call it after an
  * io_wait() that was woken, see io_woken(). */
 static inline void site_context_collect(struct site_context *context) {
 	for (int i = 0; i < SITE_THREADS; i++) jobs_collect(context->jobs[i]);
+	remote_collect(context->remote);
 }
 
 /* Returns the number of unfinished jobs. */
 static inline unsigned site_context_jobs(const struct site_context *context) {
-	unsigned sum = 0;
+	unsigned sum = remote_jobs_count(context->remote);
 	for (int i = 0; i < SITE_THREADS; i++) sum += jobs_count(context->jobs[i]);
 	return sum;
 }
 
-/* Closes files that need not be open any more, when cache_due() says so. */
-static inline void site_context_tidy(struct site_context *context, int64_t now_ms) {
-	unsigned changes = sites_changes(context->sites);
-	cache_tidy(context->cache, now_ms, changes != context->changes);
-	context->changes = changes;
-}
+/* Returns the milliseconds until site_context_tidy() is due, -1 if it is not. */
+int site_context_due(const struct site_context *context, int64_t now_ms);
+
+/* Closes files that need not be open any more, and gives up calls for files on other machines that hang. */
+void site_context_tidy(struct site_context *context, int64_t now_ms);
 
 #endif

@@ -78,6 +78,8 @@
 	  HELP("Those of them that are open."))                                                                            \
 	V(GAUGE_JOBS, NOW("jobs"), PAGE("Files", "work beside the loop", ALWAYS),                                          \
 	  HELP("Work beside the loop that is not finished: compression, hashes, listings, passwords."))                    \
+	V(GAUGE_HUNG, NOW("hung_calls"), PAGE("Files", "calls that hang"),                                                 \
+	  HELP("Calls for files on other machines that have not returned for a second, each in a thread."))                \
 	/* of the kernel, for the machine or for the process: kernel.c */                                                  \
 	V(KERNEL_QUEUE, NOW("accept_queue"), TEXT("kernel", "queue", ALWAYS),                                              \
 	  HELP("Connections that wait to be accepted, in the longest queue."))                                             \

@@ -31,7 +31,7 @@ static void set_up(void) {
 	exchanges = (struct exchange_context){.site = &site, .batches = &batches};
 	context = (struct http2_context){.exchanges = &exchanges, .memory_max = 512 * 1024};
 	context.common_block[0] = SLICE("\x0f\x27\x01g");
-	require(loop && site_context_open(&site, loop, root, &options, 1, 10, 20) == 0);
+	require(loop && site_context_open(&site, loop, root, NULL, &options, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
 	fd = end[0];
 }

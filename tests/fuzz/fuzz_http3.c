@@ -103,7 +103,7 @@ static void set_up(void) {
 	context.decoder = field_decoder_new();
 	context.common_block = SLICE("\x5f\x4d\x01g"); /* server: g */
 	require(loop && context.decoder);
-	require(site_context_open(&site, loop, root, &options, 1, 10, 20) == 0);
+	require(site_context_open(&site, loop, root, NULL, &options, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
 	fd = end[0];
 }

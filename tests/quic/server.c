@@ -61,7 +61,7 @@ static void make_context(struct conn_context *w, struct fair *fair) {
 	w->batches = (struct batch_pool){.now_ns = &w->site.now_ns};
 	w->exchanges = (struct exchange_context){.site = &w->site, .batches = &w->batches, .trust = &options.trust};
 	w->http2.memory_max = BUDGET_CONNECTION;
-	require(w->loop && site_context_open(&w->site, w->loop, site_open(), &site_options, 1, CACHED, OPEN) == 0);
+	require(w->loop && site_context_open(&w->site, w->loop, site_open(), NULL, &site_options, 1, CACHED, OPEN) == 0);
 	batch_pool_set_time(&w->batches, time(NULL));
 }
 
@@ -69,7 +69,7 @@ static void free_context(struct conn_context *w) {
 	if (!w->loop) return;
 	response_batch_free_spares(&w->batches);
 	site_context_close(&w->site);
-	close(w->site.docroot.root);
+	close(w->site.tree.docroot.root);
 	io_loop_free(w->loop);
 }
 

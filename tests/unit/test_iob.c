@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "io/iob.h"
+#include "io/internal.h"
+#include "io/window.h"
 
 enum { MOST = 256 * 1024 }; /* bytes that one call sends at most */
 #include "tests/unit/check.h"
@@ -17,8 +19,9 @@ enum { MOST = 256 * 1024 }; /* bytes that one call sends at most */
 enum { FILE_SIZE = 3000000, PARTS = 500, EXPECTED_MAX = 64 << 20 };
 
 static io_loop *loop;
-static int out, in; /* a socket pair; out is adopted and wanted for writing */
-static int file;    /* FILE_SIZE bytes, those of content */
+static int out, in;       /* a socket pair; out is adopted and wanted for writing */
+static io_tasks *readers; /* of files that may be on another machine */
+static int file;          /* FILE_SIZE bytes, those of content */
 static char content[FILE_SIZE];
 static char *expected; /* the bytes that should arrive at in */
 static size_t expected_length, got_length;
@@ -36,6 +39,7 @@ static int set_up(void **state) {
 	int end[2], small = 4096;
 	char name[] = "/tmp/gatling-iob-XXXXXX";
 	loop = io_loop_new();
+	readers = io_tasks_new(loop, 0, 2);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
 	out = end[0];
 	in = end[1];
@@ -57,6 +61,9 @@ static int tear_down(void **state) {
 	close(in);
 	close(file);
 	free(expected);
+	assert_true(io_tasks_stop(readers, -1));
+	io_windows_collect(readers);
+	io_tasks_free(readers);
 	io_loop_free(loop);
 	return 0;
 }
@@ -78,7 +85,10 @@ static void receive(size_t limit) {
 
 /* If reading from memory was interrupted, a thread reads the file, as if it were not in memory. */
 static void await_reader(void) {
-	while (io_reading(loop, out)) assert_int_equal(io_wait(loop, 10000), 0);
+	while (io_reading(loop, out)) {
+		assert_int_equal(io_wait(loop, 10000), 0);
+		io_windows_collect(readers);
+	}
 }
 
 /* Sends the whole batch, while the other side reads at most reads bytes at a time. */
@@ -295,11 +305,14 @@ static void a_file_that_ends_too_soon_fails_and_is_not_padded(void **state) {
 }
 
 /* The ways to send a file that may change. */
-enum file_way { BY_REFERENCE, READ, MAPPED, FILE_WAYS };
+enum file_way { BY_REFERENCE, READ, MAPPED, BY_THREADS, FILE_WAYS };
 
 static struct iob_file file_sent(enum file_way way, char *map, iob_unchanged *unchanged) {
-	return (struct iob_file){
-		.fd = file, .map = way == MAPPED ? map : NULL, .unchanged = unchanged, .copied = way != BY_REFERENCE};
+	return (struct iob_file){.fd = file,
+							 .map = way == MAPPED ? map : NULL,
+							 .unchanged = unchanged,
+							 .copied = way != BY_REFERENCE,
+							 .readers = way == BY_THREADS ? readers : NULL};
 }
 
 /* A file that appears unchanged that many times. */
@@ -307,8 +320,9 @@ struct watched {
 	int looks, unchanged;
 };
 
-static bool unchanged(void *owner) {
+static bool unchanged(void *owner, const struct stat *now) {
 	struct watched *w = owner;
+	assert_true(S_ISREG(now->st_mode));
 	return w->looks++ < w->unchanged;
 }
 
@@ -387,7 +401,7 @@ static void a_file_that_was_mapped_and_has_become_shorter_fails(void **state) {
 	char *map = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);
 	assert_int_equal(ftruncate(file, 0), 0);
 	for (int head = 0; head < 2; head++) {
-		for (enum file_way way = 0; way < FILE_WAYS; way++) {
+		for (enum file_way way = 0; way < BY_THREADS; way++) {
 			iob *b = iob_new();
 			uint64_t sent = 0;
 			if (head) add_copy(b, "head");
@@ -398,6 +412,59 @@ static void a_file_that_was_mapped_and_has_become_shorter_fails(void **state) {
 		}
 	}
 	munmap(map, FILE_SIZE);
+}
+
+/* Sends the batch until it fails with EIO. */
+static void send_until_it_fails(iob *b) {
+	uint64_t sent = 0;
+	enum iob_result result;
+	while ((result = iob_send(loop, out, b, MOST, IO_LAST, &sent)) == IOB_AGAIN) {
+		receive(SIZE_MAX);
+		await_reader();
+	}
+	assert_true(result == IOB_FAILED && errno == EIO);
+}
+
+static void a_file_that_threads_read_and_that_is_shorter_fails(void **state) {
+	(void)state;
+	for (size_t left = 1500; left -= 500;) {
+		iob *b = iob_new();
+		memcpy(end_of_expected(left), content, left);
+		assert_int_equal(ftruncate(file, (off_t)left), 0);
+		assert_int_equal(iob_addfile(b, file_sent(BY_THREADS, NULL, NULL), 0, FILE_SIZE, NULL, NULL), 0);
+		send_until_it_fails(b);
+		receive(SIZE_MAX);
+		iob_free(b);
+	}
+	assert_int_equal(got_length, expected_length);
+}
+
+static void what_threads_have_read_counts_as_memory_until_it_is_sent(void **state) {
+	(void)state;
+	uint64_t sent = 0;
+	iob *b = iob_new();
+	const size_t before = iob_memory(b);
+	memcpy(end_of_expected(FILE_SIZE), content, FILE_SIZE);
+	assert_int_equal(iob_addfile(b, file_sent(BY_THREADS, NULL, NULL), 0, FILE_SIZE, NULL, NULL), 0);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_AGAIN);
+	assert_in_range(iob_memory(b), before + IO_WINDOW_LEAST, before + IO_WINDOW + 1024);
+	await_reader();
+	send_all(b, SIZE_MAX);
+	assert_int_equal(iob_memory(b), before);
+	assert_int_equal(loop->window_bytes, 0);
+	iob_free(b);
+}
+
+static void a_batch_is_freed_while_a_thread_reads_for_it(void **state) {
+	(void)state;
+	uint64_t sent = 0;
+	iob *b = iob_new();
+	assert_int_equal(iob_addfile(b, file_sent(BY_THREADS, NULL, NULL), 0, FILE_SIZE, NULL, NULL), 0);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_AGAIN);
+	iob_free(b);
+	assert_true(io_tasks_stop(readers, -1));
+	io_windows_collect(readers);
+	assert_int_equal(loop->window_bytes, 0);
 }
 
 static void a_peer_that_is_gone_fails_the_batch(void **state) {
@@ -666,6 +733,9 @@ int main(void) {
 		WITH_SOCKETS(the_end_of_a_file_that_has_changed_is_not_sent),
 		WITH_SOCKETS(what_a_slow_reader_has_not_taken_does_not_change_with_the_file),
 		WITH_SOCKETS(a_file_that_was_mapped_and_has_become_shorter_fails),
+		WITH_SOCKETS(a_file_that_threads_read_and_that_is_shorter_fails),
+		WITH_SOCKETS(what_threads_have_read_counts_as_memory_until_it_is_sent),
+		WITH_SOCKETS(a_batch_is_freed_while_a_thread_reads_for_it),
 		WITH_SOCKETS(a_peer_that_is_gone_fails_the_batch),
 		WITH_SOCKETS(any_mixture_comes_out_whole),
 		WITH_SOCKETS(what_is_taken_is_what_would_be_sent),

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct docroot docroot;
+static struct tree tree;
 static char root_path[] = "/tmp/gatling-test-XXXXXX";
 static io_loop *loop;
 static struct jobs *jobs;
@@ -21,12 +21,12 @@ static int set_up(void **state) {
 	strcpy(root_path, "/tmp/gatling-test-XXXXXX");
 	if (!mkdtemp(root_path)) return -1;
 	chmod(root_path, 0755);
-	docroot.root = open(root_path, O_RDONLY | O_DIRECTORY);
+	tree.docroot.root = open(root_path, O_RDONLY | O_DIRECTORY);
 	now_ms = 1000;
 	loop = io_loop_new();
-	jobs = jobs_new(loop);
-	listings = listing_cache_new(&docroot, jobs, &now_ms, 1);
-	return docroot.root == -1 || !listings;
+	jobs = jobs_new(loop, 1);
+	listings = listing_cache_new(&tree, jobs, &now_ms, 1);
+	return tree.docroot.root == -1 || !listings;
 }
 
 static int tear_down(void **state) {
@@ -35,7 +35,7 @@ static int tear_down(void **state) {
 	jobs_free(jobs);
 	listing_cache_free(listings);
 	io_loop_free(loop);
-	close(docroot.root);
+	close(tree.docroot.root);
 	snprintf(command, sizeof command, "rm -r %s", root_path);
 	return system(command); // NOLINT(cert-env33-c)
 }
@@ -122,7 +122,7 @@ static void any_number_of_directories_can_be_listed_in_a_second(void **state) {
 	for (int i = 0; i < 4 * LISTING_CACHE_KEPT; i++) {
 		char name[16];
 		snprintf(name, sizeof name, "d%d", i);
-		assert_int_equal(mkdirat(docroot.root, name, 0755), 0);
+		assert_int_equal(mkdirat(tree.docroot.root, name, 0755), 0);
 		assert_non_null(find(name).job);
 		wait_for_all();
 		struct listing_result found = find(name);

@@ -18,7 +18,7 @@
 #include "gatling/files/names.h"
 
 static char directory[64];
-static struct docroot docroot;
+static struct tree tree;
 static struct names *names;
 static int64_t now_ns;
 
@@ -37,15 +37,15 @@ static int open_root(void **state) {
 	(void)state;
 	snprintf(directory, sizeof directory, "/tmp/gatling-names-XXXXXX");
 	if (!mkdtemp(directory) || chdir(directory) == -1) return -1;
-	docroot.root = open(".", O_RDONLY | O_DIRECTORY);
-	if (!platform_lists_all_names(docroot.root)) {
+	tree.docroot.root = open(".", O_RDONLY | O_DIRECTORY);
+	if (!platform_lists_all_names(tree.docroot.root)) {
 		print_message("skipped: the names of this file system are not read\n");
 		exit(0);
 	}
 	put("here.txt");
 	if (mkdir("sub", 0755) == -1 || symlink("sub", "link") == -1 || symlink("nowhere", "dangling") == -1) return -1;
 	put("sub/below.txt");
-	names = names_new(&docroot, &now_ns, WORKERS);
+	names = names_new(&tree, &now_ns, WORKERS);
 	settle();
 	return names ? 0 : -1;
 }
@@ -54,7 +54,7 @@ static int close_root(void **state) {
 	char command[128];
 	(void)state;
 	names_free(names);
-	close(docroot.root);
+	close(tree.docroot.root);
 	snprintf(command, sizeof command, "rm -rf '%s'", directory);
 	return chdir("/") == -1 || system(command) != 0 ? -1 : 0; /* NOLINT(cert-env33-c): a path of our own */
 }

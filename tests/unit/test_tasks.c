@@ -27,7 +27,7 @@ static void count(struct io_task *task, const atomic_bool *stop) {
 
 /* Returns a thread that is busy with the task first until `held` is false. */
 static io_tasks *busy(struct io_task *first) {
-	io_tasks *tasks = io_tasks_new(loop, 0);
+	io_tasks *tasks = io_tasks_new(loop, 0, 1);
 	assert_non_null(tasks);
 	atomic_store(&held, true);
 	*first = (struct io_task){.run = hold};
@@ -36,9 +36,36 @@ static io_tasks *busy(struct io_task *first) {
 }
 
 static void end(io_tasks *tasks) {
-	io_tasks_stop(tasks);
+	assert_true(io_tasks_stop(tasks, -1));
 	while (io_tasks_done(tasks)) {}
 	io_tasks_free(tasks);
+}
+
+static void several_threads_run_tasks_side_by_side(void **state) {
+	(void)state;
+	struct io_task first = {.run = hold}, second = {.run = hold}, third = {.run = count};
+	io_tasks *tasks = io_tasks_new(loop, 0, 3);
+	atomic_store(&held, true);
+	atomic_store(&ran, 0);
+	assert_true(io_tasks_add(tasks, &first) && io_tasks_add(tasks, &second) && io_tasks_add(tasks, &third));
+	do assert_int_equal(io_wait(loop, -1), 0);
+	while (io_tasks_done(tasks) != &third);
+	atomic_store(&held, false);
+	end(tasks);
+	assert_int_equal(atomic_load(&ran), 1);
+}
+
+static void the_end_does_not_wait_for_a_task_that_hangs(void **state) {
+	(void)state;
+	struct io_task first, waiting = {.run = count};
+	io_tasks *tasks = busy(&first);
+	while (io_tasks_withdraw(tasks, &first)) assert_true(io_tasks_add(tasks, &first));
+	assert_true(io_tasks_add(tasks, &waiting));
+	assert_false(io_tasks_stop(tasks, 1));
+	assert_ptr_equal(io_tasks_done(tasks), &waiting);
+	assert_null(io_tasks_done(tasks));
+	atomic_store(&held, false);
+	end(tasks);
 }
 
 /* Withdraws n tasks, the last one first. Returns the nanoseconds that each takes. */
@@ -100,7 +127,7 @@ static void tasks_that_have_not_begun_are_handed_back_at_the_end(void **state) {
 	while (io_tasks_withdraw(tasks, &first)) assert_true(io_tasks_add(tasks, &first));
 	assert_true(io_tasks_add(tasks, &task));
 	atomic_store(&held, false);
-	io_tasks_stop(tasks);
+	assert_true(io_tasks_stop(tasks, -1));
 	assert_ptr_equal(io_tasks_done(tasks), &first);
 	(void)io_tasks_done(tasks); /* it has run, or is handed back without having run */
 	assert_null(io_tasks_done(tasks));
@@ -134,7 +161,7 @@ static int64_t hand_back(io_tasks *tasks, struct io_task *task) {
 static void a_task_is_handed_back_within_a_second_though_the_loop_cannot_be_woken(void **state) {
 	(void)state;
 	struct io_task task = {.run = count};
-	io_tasks *tasks = io_tasks_new(loop, 0);
+	io_tasks *tasks = io_tasks_new(loop, 0, 1);
 	int pipe_end = break_wake();
 	for (int i = 0; i < 2; i++) assert_in_range(hand_back(tasks, &task), 0, 1500);
 	mend_wake(pipe_end);
@@ -194,6 +221,8 @@ static void a_wait_that_fails_says_why_though_the_loop_was_woken(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(several_threads_run_tasks_side_by_side),
+		cmocka_unit_test(the_end_does_not_wait_for_a_task_that_hangs),
 		cmocka_unit_test(to_be_withdrawn_costs_the_same_however_many_wait),
 		cmocka_unit_test(a_task_that_is_withdrawn_does_not_run_and_the_others_do),
 		cmocka_unit_test(tasks_that_have_not_begun_are_handed_back_at_the_end),

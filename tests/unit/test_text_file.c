@@ -8,12 +8,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static struct docroot docroot;
+static struct tree tree;
 static char root_path[] = "/tmp/gatling-test-XXXXXX";
 static struct text_file file;
 
 static void write_file(const char *text) {
-	int fd = openat(docroot.root, "f", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int fd = openat(tree.docroot.root, "f", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	assert_int_not_equal(fd, -1);
 	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 	close(fd);
@@ -23,15 +23,15 @@ static int set_up(void **state) {
 	(void)state;
 	strcpy(root_path, "/tmp/gatling-test-XXXXXX");
 	if (!mkdtemp(root_path)) return -1;
-	docroot.root = open(root_path, O_RDONLY | O_DIRECTORY);
+	tree.docroot.root = open(root_path, O_RDONLY | O_DIRECTORY);
 	file = (struct text_file){0};
-	return docroot.root == -1;
+	return tree.docroot.root == -1;
 }
 
 static int tear_down(void **state) {
 	(void)state;
 	char command[64];
-	close(docroot.root);
+	close(tree.docroot.root);
 	snprintf(command, sizeof command, "rm -r %s", root_path);
 	return system(command); // NOLINT(cert-env33-c)
 }
@@ -39,7 +39,7 @@ static int tear_down(void **state) {
 static void check_look(enum text_state wanted, const char *content) {
 	char *text;
 	size_t length;
-	enum text_state state = text_file_look(&file, &docroot, "f", &text, &length);
+	enum text_state state = text_file_look(&file, &tree, "f", &text, &length);
 	if (state != wanted) fail_msg("state %d, not %d (%s)", state, wanted, strerror(file.error));
 	assert_int_equal(!text, !content);
 	if (content) check_slice((struct slice){.at = text, .length = length}, content);
@@ -57,27 +57,27 @@ static void it_is_read_when_it_has_changed(void **state) {
 	check_look(TEXT_SAME, NULL);
 	write_file("two");
 	check_look(TEXT_NEW, "two");
-	assert_int_equal(unlinkat(docroot.root, "f", 0), 0);
+	assert_int_equal(unlinkat(tree.docroot.root, "f", 0), 0);
 	check_look(TEXT_NONE, NULL);
 	check_look(TEXT_SAME, NULL);
 }
 
 static void what_cannot_be_read_is_said_once(void **state) {
 	(void)state;
-	assert_int_equal(mkdirat(docroot.root, "f", 0755), 0);
+	assert_int_equal(mkdirat(tree.docroot.root, "f", 0755), 0);
 	check_look(TEXT_FAILED, NULL);
 	assert_int_equal(file.error, EINVAL);
 	check_look(TEXT_SAME, NULL);
-	assert_int_equal(unlinkat(docroot.root, "f", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(tree.docroot.root, "f", AT_REMOVEDIR), 0);
 	write_file("");
-	int fd = openat(docroot.root, "f", O_WRONLY);
+	int fd = openat(tree.docroot.root, "f", O_WRONLY);
 	assert_int_equal(ftruncate(fd, LINES_TEXT_MAX + 1), 0);
 	close(fd);
 	check_look(TEXT_FAILED, NULL);
 	assert_int_equal(file.error, EFBIG);
 	check_look(TEXT_SAME, NULL);
-	assert_int_equal(unlinkat(docroot.root, "f", 0), 0);
-	assert_int_equal(symlinkat("f", docroot.root, "f"), 0);
+	assert_int_equal(unlinkat(tree.docroot.root, "f", 0), 0);
+	assert_int_equal(symlinkat("f", tree.docroot.root, "f"), 0);
 	check_look(TEXT_FAILED, NULL);
 	assert_int_equal(file.error, ELOOP);
 }

@@ -16,7 +16,7 @@ enum {
 };
 
 struct basic_auth {
-	const struct docroot *docroot;
+	const struct tree *tree;
 	struct names *names;
 	struct password_checks *checks;
 	struct realms *realms;
@@ -29,13 +29,13 @@ void guard_release(struct guard *guard) {
 	*guard = (struct guard){0};
 }
 
-struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *names, struct jobs *jobs) {
+struct basic_auth *basic_auth_new(const struct tree *tree, struct names *names, struct jobs *jobs) {
 	struct basic_auth *auth = calloc(1, sizeof *auth);
-	if (!auth || !(auth->checks = password_checks_new(jobs)) || !(auth->realms = realms_new(docroot, !jobs))) {
+	if (!auth || !(auth->checks = password_checks_new(jobs)) || !(auth->realms = realms_new(tree, !jobs))) {
 		basic_auth_free(auth);
 		return NULL;
 	}
-	auth->docroot = docroot;
+	auth->tree = tree;
 	auth->names = names;
 	return auth;
 }
@@ -62,7 +62,7 @@ static bool lacks_directory(const struct basic_auth *auth, const char *path) {
 	const size_t length = slash ? (size_t)(slash - path) : sizeof directory;
 	if (length >= sizeof directory) return slash;
 	*text_copy(directory, (struct slice){.at = path, .length = length}) = '\0';
-	return docroot_stat(auth->docroot, directory, &st) == -1 &&
+	return tree_stat(auth->tree, directory, &st) == -1 &&
 		   (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG);
 }
 
@@ -74,10 +74,11 @@ static bool has_no_realm(struct basic_auth *auth, const char *path, bool lately,
 	/* of a file with a longer path nothing is found out, also if its directory can be read */
 	const bool reachable = strlen(path) < PATH_MAX;
 	if (reachable && (lately ? names_lacked_lately : names_lack)(auth->names, slice_of(path))) return true;
-	int error = docroot_lstat(auth->docroot, path, &st) == -1 ? errno : 0;
+	tree_expect(auth->tree, path, REMOTE_READ);
+	int error = tree_lstat(auth->tree, path, &st) == -1 ? errno : 0;
 	if (error == ENOENT || error == ENOTDIR || (error == ENAMETOOLONG && lacks_directory(auth, path))) return true;
 	if (error) *realm = realms_unreadable(auth->realms, NULL, error);
-	else if (docroot_stat(auth->docroot, path, &st) == 0) *realm = realms_find(auth->realms, path, &st);
+	else if (tree_stat(auth->tree, path, &st) == 0) *realm = realms_find(auth->realms, path, &st);
 	else *realm = realms_unreadable(auth->realms, path, errno); /* a symlink to nowhere, or out of the root */
 	return false;
 }

@@ -44,7 +44,7 @@ void guard_release(struct guard *guard); /* its realms */
 struct basic_auth; /* of a worker */
 
 /* Returns NULL without memory. Passwords are checked as jobs, since most hashes take long by design. */
-struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *names, struct jobs *jobs);
+struct basic_auth *basic_auth_new(const struct tree *tree, struct names *names, struct jobs *jobs);
 void basic_auth_free(struct basic_auth *auth); /* after jobs_free() */
 
 /* See realms_set_root(). */

@@ -38,7 +38,7 @@ struct realm_file {
 };
 
 struct realms {
-	const struct docroot *docroot;
+	const struct tree *tree;
 	bool measures;
 	const char *root[2];              /* names of the root */
 	struct realm closed, unavailable; /* of files that cannot be read; never freed */
@@ -61,10 +61,10 @@ void realm_release(struct realm *realm) {
 	free(realm);
 }
 
-struct realms *realms_new(const struct docroot *docroot, bool measures) {
+struct realms *realms_new(const struct tree *tree, bool measures) {
 	struct realms *r = calloc(1, sizeof *r);
 	if (!r) return NULL;
-	r->docroot = docroot;
+	r->tree = tree;
 	r->measures = measures;
 	r->closed.references = r->unavailable.references = 1;
 	r->unavailable.state = REALM_UNAVAILABLE;
@@ -202,7 +202,7 @@ static const char *read_users(struct realms *r, struct realm_file *f, struct rea
 		return wrong;
 	}
 	f->users = (struct text_file){0};
-	(void)text_file_look(&f->users, r->docroot, f->users_path, &realm->source->users, &length);
+	(void)text_file_look(&f->users, r->tree, f->users_path, &realm->source->users, &length);
 	if (!realm->source->users) {
 		const bool temporary = docroot_error_is_temporary(f->users.error);
 		if (temporary) realm->state = REALM_UNAVAILABLE;
@@ -345,7 +345,7 @@ static struct realm_file *find_file(struct realms *r, const struct stat *st) {
 static void look_at_users(struct realms *r, struct realm_file *f) {
 	char *text;
 	size_t length;
-	if (!f->users_path[0] || text_file_look(&f->users, r->docroot, f->users_path, &text, &length) == TEXT_SAME) return;
+	if (!f->users_path[0] || text_file_look(&f->users, r->tree, f->users_path, &text, &length) == TEXT_SAME) return;
 	free(text);
 	f->file = (struct text_file){0};
 	realm_release(f->realm);
@@ -357,13 +357,13 @@ struct realm *realms_find(struct realms *r, const char *path, const struct stat 
 	char *text;
 	size_t length;
 	look_at_users(r, f);
-	enum text_state state = text_file_look(&f->file, r->docroot, path, &text, &length);
+	enum text_state state = text_file_look(&f->file, r->tree, path, &text, &length);
 	uint64_t id;
 	const bool own = f->realm && f->realm->source && f->realm->state != REALM_UNAVAILABLE && !f->users_path[0];
 	if (state == TEXT_NEW && own && make_id(f, text, length, &id) && f->realm->id == id) {
 		free(text); /* only its times have changed */
 	} else if (state != TEXT_SAME || !f->realm) {
-		if (!text) text_file_complain(&f->file, path, 0, unreadable);
+		if (!text && !docroot_error_is_temporary(f->file.error)) text_file_complain(&f->file, path, 0, unreadable);
 		realm_release(f->realm);
 		f->users_path[0] = '\0';
 		f->realm = text ? realm_new(r, f, path, text, length) : realm_of_error(r, f->file.error);

@@ -3,7 +3,7 @@
 #ifndef GATLING_SITE_ACCESS_REALM_H
 #define GATLING_SITE_ACCESS_REALM_H
 
-#include "gatling/files/docroot.h"
+#include "gatling/files/tree.h"
 #include "gatling/site/access/access_rules.h"
 
 enum {
@@ -29,7 +29,7 @@ struct realm {
 struct realms; /* those of a worker */
 
 /* measures: hashes may be measured at once, which takes long. Returns NULL without memory. */
-struct realms *realms_new(const struct docroot *docroot, bool measures);
+struct realms *realms_new(const struct tree *tree, bool measures);
 void realms_free(struct realms *realms);
 
 /* Says by which names the root is known outside of any chroot(2), for absolute paths in files: its path, and how the

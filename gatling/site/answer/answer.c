@@ -91,7 +91,17 @@ static bool has_certificate(const struct site_context *c, struct slice host) {
 	return certificates_cover(c->covered, name);
 }
 
-void answer(const struct site_context *c, const struct request *q, const struct arrival *arrival, struct response *r) {
+/* While the site is not known: most likely it is the root, and the path is that of a file. */
+static void expect_file(const struct site_context *c, const struct request *q) {
+	char path[TARGET_MAX + 1];
+	size_t length;
+	if (q->method > METHOD_HEAD || path_decode(q->path, path, &length) || !length || path[length - 1] == '/') return;
+	path[length] = '\0';
+	tree_expect_file(&c->tree, path, REMOTE_OPENED);
+}
+
+static void decide(const struct site_context *c, const struct request *q, const struct arrival *arrival,
+				   struct response *r) {
 	/* other methods, and WebSocket, are for upstreams; "OPTIONS *" is about this server (RFC 9110, section 9.3.7) */
 	const bool serves = q->method <= METHOD_HEAD && !q->websocket,
 			   passes = c->options->upstreams.count && !serves && !slice_equal(q->path, SLICE("*"));
@@ -105,13 +115,8 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	char room[1 + PATH_ROOM];
 	struct decision d = {.context = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
 	room[0] = '/';
-	struct job *job = NULL;
-	d.site = sites_find(c->sites, host, arrival->port, c->now_ms, arrival->prefetched, &job);
-	if (job) {
-		if (arrival->may_wait) decision_wait(&d, job);
-		else response_status(r, 503);
-		return;
-	}
+	d.site = sites_find(c->sites, host, arrival->port, c->now_ms);
+	if (!d.site && errno == EINPROGRESS) expect_file(c, q);
 	int status = d.site ? 0 : response_status_of(errno);
 	if (d.site) {
 		d.local = text_copy(d.path, d.site->prefix);
@@ -131,7 +136,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 		return;
 	}
 	if (!d.site) {
-		r->status = status;
+		response_status(r, status);
 		return;
 	}
 	if (status) {
@@ -155,4 +160,15 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	if (serves || d.passed || !r->status || refused) return;
 	response_drop(r);
 	answer_method(&d, true);
+}
+
+void answer(const struct site_context *c, const struct request *q, const struct arrival *arrival, struct response *r) {
+	if (c->tree.remote) remote_decide(c->remote, arrival->since_ms);
+	decide(c, q, arrival, r);
+	if (!tree_awaits(&c->tree)) return;
+	/* threads have to look at files first: what was decided without them does not count */
+	response_drop(r);
+	struct job *job = remote_fetch(c->remote);
+	response_status(r, job && arrival->may_wait ? 0 : 503);
+	if (!r->status) r->job = job;
 }

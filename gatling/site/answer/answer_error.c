@@ -31,7 +31,8 @@ void decision_wait(struct decision *d, struct job *job) {
 }
 
 bool decision_wait_for_disk(struct decision *d, struct slice path) {
-	struct job *job = d->arrival->may_wait ? prefetch(d->context->prefetcher, path) : NULL;
+	const bool can = d->arrival->may_wait && !tree_awaits(&d->context->tree);
+	struct job *job = can ? prefetch(d->context->prefetcher, path) : NULL;
 	if (job) decision_wait(d, job);
 	return job;
 }
@@ -61,7 +62,7 @@ void answer_error(struct decision *d, int status) {
 	r->user = user;
 	struct slice retry = r->lines;
 	r->lines = decision_lines(d, retry, d->lookup.headers);
-	if (!page.length || !d->admitted) return;
+	if (!page.length || !d->admitted || tree_awaits(&d->context->tree)) return;
 	if (!sites_may_send(d->context->sites, d->site, page, d->context->now_ms)) return;
 	const char *end = TEXT_JOIN(path, d->site->prefix, slice_rest(page, 1));
 	struct lookup lookup = d->lookup;

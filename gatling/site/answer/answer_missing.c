@@ -63,7 +63,7 @@ static void answer_listing(struct decision *d) {
 
 void answer_report_link(const struct decision *d) {
 	struct names *names = d->context->names;
-	if (!d->context->docroot.outside || names_elsewhere(names)) return;
+	if (!d->context->tree.docroot.outside || d->context->tree.remote) return;
 	size_t n = names_reach(names, slice_of(d->path));
 	while (n && d->path[n - 1] != '/') n--;
 	for (; n; n--) {
@@ -72,7 +72,7 @@ void answer_report_link(const struct decision *d) {
 		if (names_lack(names, directory)) continue;
 		if (names_entered(names, directory)) return;
 		d->path[n - 1] = '\0';
-		const bool leads_out = report_link(&d->context->docroot, d->path);
+		const bool leads_out = report_link(&d->context->tree.docroot, d->path);
 		d->path[n - 1] = '/';
 		if (leads_out) return;
 	}
@@ -87,7 +87,7 @@ void answer_missing(struct decision *d) {
 	if (d->site->redirects && answer_by_rule(d, false)) return;
 	d->local[d->length] = '\0'; /* cuts the name of the index off */
 	bool exists = decision_names_directory(d) &&
-				  names_stat(d->context->names, &d->context->docroot, *d->path ? d->path : ".", &st) == 0;
+				  names_stat(d->context->names, &d->context->tree, *d->path ? d->path : ".", &st) == 0;
 	if (decision_names_directory(d) && !exists && answer_unknown(d, errno)) return;
 	if (exists) {
 		if (!S_ISDIR(st.st_mode)) answer_error(d, 404);

@@ -47,9 +47,9 @@ void answer_fallback_redirect(struct decision *d) {
 bool answer_link(struct decision *d) {
 	char target[TARGET_MAX], *at = d->context->room->location;
 	if (names_lack(d->context->names, slice_of(d->path))) return false;
-	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) return answer_unknown(d, errno);
+	if (!tree_readlink(&d->context->tree, d->path, target, sizeof target)) return answer_unknown(d, errno);
 	if (!strstr(target, "://")) {
-		(void)report_link(&d->context->docroot, d->path);
+		if (!d->context->tree.remote) (void)report_link(&d->context->tree.docroot, d->path);
 		return false;
 	}
 	for (const char *c = target; *c; c++) { /* visible ASCII stays as it is, the rest is encoded */

@@ -13,7 +13,7 @@ int script_look(const struct site_context *c, const struct site *site, struct sl
 	slice_drop(&path, 1);
 	if (!path.length || path.length > TARGET_MAX || !site_shows(site, path)) return ENOENT;
 	*TEXT_JOIN(name, site->prefix, path) = '\0';
-	if (names_stat(c->names, &c->docroot, name, &st) == 0) return S_ISREG(st.st_mode) ? 0 : ENOENT;
+	if (names_stat(c->names, &c->tree, name, &st) == 0) return S_ISREG(st.st_mode) ? 0 : ENOENT;
 	return docroot_error_is_temporary(errno) ? errno : ENOENT;
 }
 

@@ -45,7 +45,7 @@ struct lookup {
 };
 
 struct cache_options {
-	const struct docroot *docroot; /* not owned, like the next members */
+	const struct tree *tree; /* not owned, like the next members */
 	struct names *names;
 	struct basic_auth *auth;
 	struct jobs *compressing, *unpacking, *hashing, *hashing_large;
@@ -65,7 +65,7 @@ void cache_free(struct cache *cache); /* call it after jobs_free() */
 /* Finds the world-readable regular file at a path. Returns 0 and sets *resource, which belongs to the cache and is
  * valid until the next call. Otherwise returns an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a
  * regular file, a private key), EISDIR, EXDEV (leads out of the root), EMFILE, ENOMEM, ...; EINPROGRESS if it has to be
- * prefetched first (prefetch.h). now_ms is of the monotonic clock. */
+ * prefetched first (prefetch.h), or looked at by a thread (tree_awaits()). now_ms is of the monotonic clock. */
 int cache_find(struct cache *cache, const struct lookup *lookup, int64_t now_ms, struct resource **resource);
 
 /* Counts a hit of a resource that was found without cache_find(). */

@@ -6,26 +6,42 @@
 #include "gatling/site/cache/cache_entry.h"
 #include "gatling/status/counters.h"
 
-/* Checks the files of an entry. Returns whether it need not be loaded again: they are unchanged, and its guard is of
- * the same kind. Updates the guard. */
-static bool check(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
-	struct file_version now[CODINGS];
-	int error = cache_entry_look(c, e, now);
-	if (error && error != ENOENT) return false;
+/* Whether an entry may be used; AWAITED: threads find that out. */
+enum state { CURRENT, OUTDATED, AWAITED };
+
+/* Returns whether the files of an entry are unchanged. */
+static bool is_unchanged(const struct cache_entry *e, const struct file_version *now) {
 	for (int i = 0; i < CODINGS; i++)
 		if (!file_version_same(&now[i], &e->version[i]) || key_file_is_of_tls(&now[i])) return false;
-	const enum permission before = e->resource.guard.permission;
-	guard_release(&e->resource.guard);
-	e->resource.guard = basic_auth_guard(c->options.auth, e->path, false);
-	freshness_checked(&e->resource.freshness, now_ms);
-	return e->resource.guard.permission == before;
+	return true;
 }
 
-/* Returns whether an entry may be used; if not, it has to be loaded again. */
-static bool is_current(const struct cache *c, struct cache_entry *e, const struct lookup *l, int64_t now_ms) {
-	if (e->restricted != l->restricted) return false;
+/* Checks the files of an entry. It need not be loaded again if they are unchanged, and its guard is of the same kind.
+ * Updates the guard. */
+static enum state check(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
+	struct file_version now[CODINGS];
+	const bool decides = !tree_awaits(c->options.tree);
+	const int error = cache_entry_look(c, e, now);
+	const bool awaits = tree_awaits(c->options.tree);
+	if (!awaits && ((error && error != ENOENT) || !is_unchanged(e, now))) return OUTDATED;
+	struct guard guard = basic_auth_guard(c->options.auth, e->path, false);
+	if (tree_awaits(c->options.tree)) {
+		guard_release(&guard);
+		if (!decides || now_ms - e->resource.freshness.until_ms >= CACHE_STALE_MS) return AWAITED;
+		tree_begin(c->options.tree);
+		return CURRENT;
+	}
+	const enum permission before = e->resource.guard.permission;
+	guard_release(&e->resource.guard);
+	e->resource.guard = guard;
+	freshness_checked(&e->resource.freshness, now_ms);
+	return guard.permission == before ? CURRENT : OUTDATED;
+}
+
+static enum state state_of(const struct cache *c, struct cache_entry *e, const struct lookup *l, int64_t now_ms) {
+	if (e->restricted != l->restricted) return OUTDATED;
 	const enum freshness_due due = freshness_due(&e->resource.freshness, e->version, now_ms);
-	return due == DUE_NOTHING || (due == DUE_CHECK && check(c, e, now_ms));
+	return due == DUE_NOTHING ? CURRENT : due == DUE_CHECK ? check(c, e, now_ms) : OUTDATED;
 }
 
 /* Notes that an entry is used. again: see struct lookup; a request counts once. */
@@ -42,7 +58,9 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 	while (e && !(e->hash == hash && e->headers == headers && e->is_substitute == l->is_substitute &&
 				  e->error == l->error && slice_equal(e->path, path)))
 		e = LIST_NEXT(e, chain);
-	if (e && !is_current(c, e, l, now_ms)) {
+	const enum state state = e ? state_of(c, e, l, now_ms) : OUTDATED;
+	if (state == AWAITED) return EINPROGRESS;
+	if (e && state == OUTDATED) {
 		cache_entry_drop(c, e);
 		e = NULL;
 	}

@@ -23,7 +23,8 @@ struct cache_job {
 /* Starts a job, which holds references to its entry and representation. Returns NULL without memory or a thread. */
 static struct job *start(struct jobs *jobs, struct job job, enum job_kind kind, struct cache *c, struct cache_entry *e,
 						 struct representation *from) {
-	struct cache_job *j = malloc(sizeof *j);
+	if (from->remote) jobs = remote_file_jobs(from->remote);
+	struct cache_job *j = jobs ? malloc(sizeof *j) : NULL;
 	if (!j) return NULL;
 	*j = (struct cache_job){.job = job, .kind = kind, .cache = c, .entry = e, .from = from};
 	if (!jobs_add(jobs, &j->job)) {
@@ -65,11 +66,21 @@ static struct representation *source(const struct resource *r, enum coding codin
 	return r->representation[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP];
 }
 
+/* Called in the thread when the file was read: if it is on another machine, finds out whether it has changed. Later the
+ * loop does that for others. */
+static void check_remote(struct cache_job *j) {
+	struct stat st;
+	if (j->error || !j->from->remote) return;
+	if (fstat(j->from->fd, &st) == -1) j->error = errno;
+	else if (!representation_unwritten(j->from, &st)) j->error = EAGAIN;
+}
+
 static void convert(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
 	struct gzip_bytes stored = representation_stored(j->from);
 	if (j->kind == COMPRESS) j->error = gzip_compress(&stored, stop, &j->body, &j->size);
 	else j->error = gzip_measure(&stored, stop, &j->size);
+	check_remote(j);
 }
 
 static void converted(struct job *job) {
@@ -147,6 +158,7 @@ struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, 
 	struct representation *f = r->representation[coding];
 	if (f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
 	if (use < ETAG_USEFUL && file_version_unsettled_ms(&f->version)) return NULL;
+	if (f->remote && f->size > CONTENT_HASH_SOON) return NULL; /* it would hold up those of other files */
 	const bool soon = f->size <= CONTENT_HASH_SOON,
 			   starts = soon || use >= ETAG_USEFUL || (use == ETAG_SENT && e->asked);
 	if (!e->job[HASH] && starts) {
@@ -166,6 +178,7 @@ static void copy(struct job *job, const atomic_bool *stop) {
 		n = size - at < PIECE ? size - at : PIECE;
 		j->error = *stop ? ECANCELED : file_read_at(j->from->fd, j->body + at, n, (off_t)at);
 	}
+	check_remote(j);
 }
 
 static void copied(struct job *job) {

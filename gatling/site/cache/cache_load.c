@@ -28,19 +28,40 @@ static bool ignores_codings(const struct cache_entry *e) {
 		   key_file_named(e->path);
 }
 
+/* What threads find out of a file on another machine that is loaded. */
+static unsigned opened(const struct cache_entry *e) {
+	return key_file_named(e->path) ? REMOTE_OPENED | REMOTE_READ : REMOTE_OPENED;
+}
+
+/* Says that the files in other codings are going to be looked at. */
+static void expect_codings(const struct cache *c, const struct cache_entry *e, unsigned what) {
+	char path[PATH_MAX + SUFFIX_ROOM];
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
+		tree_expect(c->options.tree, coded_path(e, (enum coding)i, path), what);
+}
+
+/* Has threads find out all that is needed to load files on another machine, at once. Returns 0 or EINPROGRESS. */
+static int find_out(const struct cache *c, const struct cache_entry *e) {
+	tree_expect_file(c->options.tree, e->text, opened(e));
+	if (!ignores_codings(e)) expect_codings(c, e, opened(e));
+	struct guard guard = basic_auth_guard(c->options.auth, e->path, false);
+	guard_release(&guard);
+	return tree_awaits(c->options.tree) ? EINPROGRESS : 0;
+}
+
 /* Calls stat(2) for the file in a coding. Returns 0 or an errno. */
 static int look_at(const struct cache *c, const struct cache_entry *e, enum coding coding, struct stat *st) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	(void)coded_path(e, coding, path);
-	int (*stat_coded)(const struct docroot *, const char *, struct stat *) =
-		e->prefetched ? docroot_stat : docroot_stat_at_once;
-	return stat_coded(c->options.docroot, path, st) == -1 ? errno : 0;
+	int (*stat_coded)(const struct tree *, const char *, struct stat *) = e->prefetched ? tree_stat : tree_stat_at_once;
+	return stat_coded(c->options.tree, path, st) == -1 ? errno : 0;
 }
 
 int cache_entry_look(const struct cache *c, const struct cache_entry *e, struct file_version *version) {
 	struct names *names = c->options.names;
 	struct stat st;
 	memset(version, 0, CODINGS * sizeof *version);
+	if (!ignores_codings(e) && tree_is_remote(c->options.tree, e->path)) expect_codings(c, e, 0);
 	int error = look_at(c, e, CODING_IDENTITY, &st);
 	if (!error && !S_ISREG(st.st_mode)) error = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
 	if (error && error != ENOENT) return error; /* opening a fifo would wake its writer */
@@ -66,19 +87,27 @@ static bool is_usable(const struct cache_entry *e, enum coding coding) {
 	return false;
 }
 
+/* Takes the file at a path from what threads have found. Returns 0 or an errno. */
+static int take_file(struct cache *c, const struct cache_entry *e, const char *path, struct representation **file) {
+	struct remote_found *found = tree_find(c->options.tree, path, opened(e));
+	const bool reads = c->loaded < CACHE_LOADED_PARTS * c->options.bytes;
+	if (found && !reads && !found->file) return ENOMEM; /* it would be in memory */
+	return found ? representation_take(found, slice_of(path), &c->open, file) : errno;
+}
+
 /* Opens and loads the file in a coding. regular: it may be loaded with LOAD_UNSEEN. Returns 0 or an errno. */
 static int open_file(struct cache *c, struct cache_entry *e, enum coding coding, bool regular) {
 	char path[PATH_MAX + SUFFIX_ROOM];
-	struct representation *f;
+	struct representation *f = NULL;
 	(void)coded_path(e, coding, path);
 	const bool reads = c->loaded < CACHE_LOADED_PARTS * c->options.bytes || key_file_named(e->path);
 	if ((!reads || e->version[coding].size > REPRESENTATION_BODY_MAX) && !cache_may_open(c)) return EMFILE;
-	int fd =
-		e->prefetched ? docroot_open(c->options.docroot, path, 0) : docroot_open_at_once(c->options.docroot, path, 0);
-	if (fd == -1) return errno;
+	const int fd = tree_open(c->options.tree, path, 0, !e->prefetched);
 	const enum load how = !reads ? LOAD_OPEN : e->prefetched ? LOAD_WAITING : regular ? LOAD_UNSEEN : LOAD_AT_ONCE;
-	int error = representation_load(fd, slice_of(path), how, &c->open, &f);
-	if (error) return error;
+	int error;
+	if (fd != -1) error = representation_load(fd, slice_of(path), how, &c->open, &f);
+	else error = errno == EREMOTE ? take_file(c, e, path, &f) : errno;
+	if (error || !f) return error;
 	e->resource.representation[coding] = f;
 	e->resource.available |= 1U << coding;
 	e->version[coding] = f->version;
@@ -88,7 +117,8 @@ static int open_file(struct cache *c, struct cache_entry *e, enum coding coding,
 /* Returns the set of codings that can be generated from the others. */
 static unsigned producible(const struct cache *c, const struct resource *r, const struct content_type *type) {
 	const struct representation *identity = r->representation[CODING_IDENTITY];
-	if (!identity) return r->representation[CODING_GZIP] ? 1U << CODING_IDENTITY : 0;
+	const struct representation *gzip = r->representation[CODING_GZIP];
+	if (!identity) return gzip && !gzip->remote ? 1U << CODING_IDENTITY : 0; /* unpacking reads on the loop */
 	if (r->representation[CODING_GZIP] || !c->options.gzip_bytes || type->encoding.at) return 0;
 	if (identity->size <= GZIP_LEAST || identity->size > GZIP_MOST) return 0;
 	return gzip_worthwhile(slice_of(type->type)) ? 1U << CODING_GZIP : 0;
@@ -166,8 +196,8 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	/* a file without others beside it is opened without a stat(2), unless a descriptor may have to be freed first */
 	const bool lately = told & NAMES_LATELY;
 	bool alone = (told & ~(unsigned)NAMES_LATELY) == (NAMES_ITSELF | NAMES_REGULAR) && c->open < c->options.open;
-	if (!e->prefetched && names_elsewhere(c->options.names)) return EINPROGRESS;
-	int error = alone ? 0 : cache_entry_look(c, e, e->version);
+	int error = tree_is_remote(c->options.tree, e->path) ? find_out(c, e) : 0;
+	if (!error && !alone) error = cache_entry_look(c, e, e->version);
 	if (error && error != ENOENT) return error;
 	if (!error && (error = open_file(c, e, CODING_IDENTITY, alone))) return error;
 	bool missed = false; /* a file exists, but could not be opened for a temporary reason */
@@ -182,6 +212,7 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	if (error) return error;
 	e->resource.freshness = freshness_loaded(e->version, now, missed, lately, now_ms);
 	e->resource.guard = basic_auth_guard(c->options.auth, e->path, lately);
+	if (tree_awaits(c->options.tree)) return EINPROGRESS;
 	return write_all_fields(c, e, headers, missed);
 }
 
@@ -203,7 +234,7 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, in
 	int error = load(c, e, l->headers, told, now_ms);
 	if (error == ENAMETOOLONG) error = ENOENT;
 	e->prefetched = true; /* now it is in memory, and checks hardly wait */
-	if (error == EACCES) report_unserved(c->options.docroot, e->text);
+	if (error == EACCES) tree_report_unserved(c->options.tree, e->text);
 	if (error) cache_entry_release(e);
 	else *result = e;
 	return error;

@@ -4,7 +4,10 @@
 
 #include "gatling/base/file_version.h"
 
-enum { CACHE_CHECK_MS = 1000 }; /* how long files are used until they are checked */
+enum {
+	CACHE_CHECK_MS = 1000, /* how long files are used until they are checked, */
+	CACHE_STALE_MS = 1000  /* and how long after that while threads do this, which takes long on another machine */
+};
 
 /* What is known of the files of a resource. They begin in the first state that applies to one of them; a check leads
  * from the last two to FRESHNESS_CHECKED, and only loading them again leads out of the others. */

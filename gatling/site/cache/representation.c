@@ -39,8 +39,10 @@ void representation_release(void *file) {
 		representation_release(f->origin);
 	} else {
 		if (f->map) munmap(f->map, f->size);
-		if (f->fd != -1) close(f->fd);
+		if (f->remote) remote_file_close(f->remote);
+		else if (f->fd != -1) close(f->fd);
 		free((char *)f->body);
+		free(f->start);
 	}
 	free((char *)f->fields.at);
 	free(f);
@@ -67,30 +69,29 @@ struct gzip_bytes representation_stored(const struct representation *f) {
 
 bool representation_changed(const struct representation *file) {
 	struct stat st;
-	if (file->fd == -1) return false;
+	if (file->fd == -1 || file->remote) return false;
 	if (fstat(file->fd, &st) == -1) return true;
 	struct file_version now = file_version_of(&st);
 	return !file_version_same(&now, &file->version);
 }
 
-bool representation_unwritten(void *file) {
+bool representation_unwritten(void *file, const struct stat *now) {
 	const struct representation *f = file;
-	struct stat st;
-	if (fstat(f->fd, &st) == -1) return false;
-	struct file_version now = file_version_of(&st);
-	return !file_version_rewritten(&f->version, &now);
+	const struct file_version version = file_version_of(now);
+	return !file_version_rewritten(&f->version, &version);
 }
 
 int representation_start(const struct representation *file, bool waits, char *room, struct slice *start) {
 	const size_t length = file->stored < CONTENT_TYPE_START ? (size_t)file->stored : CONTENT_TYPE_START;
-	*start = (struct slice){.at = file->body ? file->body : room, .length = length};
-	if (file->body) return 0;
+	*start = (struct slice){.at = file->body ? file->body : file->start ? file->start : room, .length = length};
+	if (file->body || file->start) return 0;
+	if (file->remote) return EAGAIN; /* it keeps changing */
 	return waits ? file_read_at(file->fd, room, length, 0) : file_read_at_once_to(file->fd, room, length);
 }
 
 bool representation_gone(const struct representation *file) {
 	struct stat st;
-	return file->fd != -1 && fstat(file->fd, &st) == 0 && !st.st_nlink;
+	return file->fd != -1 && !file->remote && fstat(file->fd, &st) == 0 && !st.st_nlink;
 }
 
 /* --- loading --- */
@@ -147,7 +148,7 @@ static int load(struct representation *f, enum load how) {
 /* Maps a recently changed file, which is copied while it is sent, if it is larger than the pieces that are read
  * otherwise. Without a map it is read. */
 static void map_file(struct representation *f) {
-	if (f->fd == -1 || !file_version_recent(&f->version) || f->size <= IOB_FILE_PIECE ||
+	if (f->fd == -1 || f->remote || !file_version_recent(&f->version) || f->size <= IOB_FILE_PIECE ||
 		f->size > REPRESENTATION_MAP_MAX)
 		return;
 	void *map = mmap(NULL, f->size, PROT_READ, MAP_SHARED, f->fd, 0);
@@ -165,6 +166,15 @@ static int look_for_key(struct slice path, const struct representation *f, enum 
 	const bool has_key = key_file_has_key((struct slice){.at = f->body ? f->body : text, .length = (size_t)f->size});
 	free(text);
 	return has_key ? EACCES : 0;
+}
+
+/* Does what look_for_key() does for a remote file, of which so many bytes are known. */
+static int look_for_remote_key(struct slice path, const struct representation *f, size_t length) {
+	if (key_file_is_of_tls(&f->version)) return EACCES;
+	if (!key_file_named(path)) return 0;
+	const char *text = f->body ? f->body : f->start;
+	if (key_file_is_opaque(path, f->size) || !text || length < f->size) return EACCES;
+	return key_file_has_key((struct slice){.at = text, .length = length}) ? EACCES : 0;
 }
 
 /* Writes the end of an entity-tag. That of a large file has the size, so that it can be told from most others before
@@ -196,16 +206,8 @@ static void make_etag(struct representation *f) {
 		f->validators.etag_end = (struct slice){.at = f->etag, .length = (size_t)(put_etag_end(f->etag, f) - f->etag)};
 }
 
-int representation_load(int fd, struct slice path, enum load how, unsigned *open, struct representation **file) {
-	struct representation *f = representation_new();
-	if (!f) {
-		close(fd);
-		return ENOMEM;
-	}
-	f->fd = fd;
-	io_no_read_ahead(fd);
-	int error = load(f, how);
-	if (!error) error = look_for_key(path, f, how);
+/* Ends a function that loads a file: does the rest if error is 0, which it returns. */
+static int finish(struct representation *f, int error, unsigned *open, struct representation **file) {
 	if (error) {
 		representation_release(f);
 		return error;
@@ -218,6 +220,38 @@ int representation_load(int fd, struct slice path, enum load how, unsigned *open
 	make_etag(f);
 	*file = f;
 	return 0;
+}
+
+int representation_load(int fd, struct slice path, enum load how, unsigned *open, struct representation **file) {
+	struct representation *f = representation_new();
+	if (!f) {
+		close(fd);
+		return ENOMEM;
+	}
+	f->fd = fd;
+	io_no_read_ahead(fd);
+	int error = load(f, how);
+	if (!error) error = look_for_key(path, f, how);
+	return finish(f, error, open, file);
+}
+
+int representation_take(struct remote_found *found, struct slice path, unsigned *open, struct representation **file) {
+	if (found->error || found->target_error) return found->error ? found->error : found->target_error;
+	if (found->content_error) return found->content_error == EINVAL ? EACCES : found->content_error;
+	if (!(found->content.st_mode & S_IROTH)) return EACCES;
+	struct representation *f = representation_new();
+	if (!f) return ENOMEM;
+	f->version = file_version_of(&found->content);
+	f->size = f->stored = (uint64_t)found->content.st_size;
+	f->remote = found->file;
+	if (f->remote) f->fd = remote_file_descriptor(f->remote);
+	if (f->remote) f->start = found->start;
+	else f->body = found->start;
+	const int error = look_for_remote_key(path, f, found->length);
+	found->start = NULL;
+	found->file = NULL;
+	found->taken = true;
+	return finish(f, error, open, file);
 }
 
 /* --- fields --- */
@@ -360,6 +394,8 @@ static int write_fields(struct representation *f, const struct field_options *o,
 
 int representation_write_fields(struct representation *f, const struct field_options *o) {
 	f->coding = o->coding;
+	free(f->start);
+	f->start = NULL;
 	return write_fields(f, o, NULL);
 }
 
@@ -409,6 +445,7 @@ static struct representation *borrow(struct representation *f, struct representa
 	f->origin = origin;
 	f->body = origin->body;
 	f->fd = origin->fd;
+	f->remote = origin->remote;
 	f->map = origin->map;
 	f->stored = origin->stored;
 	return f;

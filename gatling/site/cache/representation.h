@@ -8,6 +8,7 @@
 #include "gatling/base/file_version.h"
 #include "gatling/base/gzip.h"
 #include "gatling/files/content_hash.h"
+#include "gatling/files/remote.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/rules/header_rules.h"
@@ -31,12 +32,13 @@ enum { REPRESENTATION_FIELDS_MAX = 640 };
 /* One version of a file in one coding. It does not change once its fields are written, except for block, which only the
  * worker's thread writes. The last reference frees it. */
 struct representation {
-	uint64_t size;    /* of the content, in bytes */
-	const char *body; /* the content in memory; NULL: it is in fd */
-	int fd;           /* the file with the content; -1 with a body */
-	char *map;        /* the mapped file, for io/iob.h: reading it may raise SIGBUS; NULL: it is not mapped */
-	bool gzipped;     /* body or fd have `stored` bytes of gzip, to be decompressed while sending */
-	uint64_t stored;  /* bytes in body or fd */
+	uint64_t size;              /* of the content, in bytes */
+	const char *body;           /* the content in memory; NULL: it is in fd */
+	int fd;                     /* the file with the content; -1 with a body */
+	struct remote_file *remote; /* the same file, if it is on another machine: only its threads use fd; else NULL */
+	char *map;                  /* the mapped file, for io/iob.h: reading it may raise SIGBUS; NULL: it is not mapped */
+	bool gzipped;               /* body or fd have `stored` bytes of gzip, to be decompressed while sending */
+	uint64_t stored;            /* bytes in body or fd */
 	enum coding coding;
 	struct slice type, encoding;  /* the values of Content-Type and Content-Encoding; absent: none */
 	struct validators validators; /* a large file has no entity-tag until it is hashed, only the end of one */
@@ -54,6 +56,7 @@ struct representation {
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
 	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-un\""];
 	struct slice block; /* see representation_block(); absent until that is called */
+	char *start;        /* of a remote file, until the fields are written */
 	size_t text_size;   /* bytes allocated for fields, and for the block behind them */
 };
 
@@ -87,6 +90,9 @@ enum load {
  * EACCES: it is not regular, not world-readable, or holds a private key, or may (key_file.h). *open counts the file as
  * long as it keeps a descriptor. */
 int representation_load(int fd, struct slice path, enum load how, unsigned *open, struct representation **file);
+
+/* Does the same for a file that a thread has found, and takes its content: found->taken becomes true. */
+int representation_take(struct remote_found *found, struct slice path, unsigned *open, struct representation **file);
 
 /* Writes the fields, once, after representation_load(). Returns 0 or ENOMEM. */
 int representation_write_fields(struct representation *file, const struct field_options *options);
@@ -124,14 +130,15 @@ size_t representation_memory(const struct representation *file);
  * the body. Returns 0 or an errno: EINPROGRESS if they are not in memory, unless it may wait for a disk. */
 int representation_start(const struct representation *file, bool waits, char *room, struct slice *start);
 
-/* Returns whether it is an open file that has been removed. */
+/* Returns whether it is an open file that has been removed. Of a remote file that is found out later, as is what the
+ * next function tells. */
 bool representation_gone(const struct representation *file);
 
 /* Returns whether an open file was changed in place, so that its bytes must not be sent with the entity-tag. */
 bool representation_changed(const struct representation *file);
 
-/* Returns whether an open file was not written to since it was loaded; it may have been removed or replaced. Has the
- * type iob_unchanged. */
-bool representation_unwritten(void *file);
+/* Returns whether an open file was not written to since it was loaded; it may have been removed or replaced. now: of
+ * fstat(2). Has the type iob_unchanged. */
+bool representation_unwritten(void *file, const struct stat *now);
 
 #endif

@@ -20,7 +20,7 @@ struct cached_listing {
 };
 
 struct listing_cache {
-	const struct docroot *docroot;
+	const struct tree *tree;
 	struct jobs *jobs;
 	size_t bytes; /* memory of all listings, including those being sent */
 	size_t most;  /* limit of bytes, beyond which new ones are cut */
@@ -28,12 +28,12 @@ struct listing_cache {
 	struct cached_listing *cached[LISTING_CACHE_KEPT];
 };
 
-struct listing_cache *listing_cache_new(const struct docroot *docroot, struct jobs *jobs, const int64_t *now_ms,
+struct listing_cache *listing_cache_new(const struct tree *tree, struct jobs *jobs, const int64_t *now_ms,
 										unsigned workers) {
 	struct listing_cache *ls = malloc(sizeof *ls);
 	size_t most = LISTING_CACHE_BYTES_MAX / workers;
 	if (most < LISTING_CACHE_BYTES_OWN) most = LISTING_CACHE_BYTES_OWN;
-	if (ls) *ls = (struct listing_cache){.docroot = docroot, .jobs = jobs, .most = most, .now_ms = now_ms};
+	if (ls) *ls = (struct listing_cache){.tree = tree, .jobs = jobs, .most = most, .now_ms = now_ms};
 	return ls;
 }
 
@@ -55,7 +55,7 @@ void listing_cache_free(struct listing_cache *ls) {
 
 static void make(struct job *job, const atomic_bool *stop) {
 	struct cached_listing *c = (struct cached_listing *)job;
-	c->error = listing_make(c->listings->docroot, &c->request, stop, &c->listing);
+	c->error = listing_make(&c->listings->tree->docroot, &c->request, stop, &c->listing);
 }
 
 static void made(struct job *job) {
@@ -78,7 +78,10 @@ static struct cached_listing *start(struct listing_cache *ls, const struct listi
 	c->request.title.at = c->path + length;
 	(void)text_copy(c->path + length, request->title);
 	c->request.bytes = ls->bytes > ls->most ? LISTING_CACHE_BYTES_LEAST : LISTING_BYTES_MAX;
-	if (jobs_add(ls->jobs, &c->job)) return c;
+	const struct slice place = slice_of(c->path);
+	/* in any directory something may be mounted */
+	struct jobs *jobs = ls->tree->remote ? remote_jobs(ls->tree->remote, place) : ls->jobs;
+	if (jobs && jobs_add(jobs, &c->job)) return c;
 	free(c);
 	return NULL;
 }

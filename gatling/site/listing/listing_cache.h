@@ -4,6 +4,7 @@
 #define GATLING_SITE_LISTING_LISTING_CACHE_H
 
 #include "gatling/base/job.h"
+#include "gatling/files/tree.h"
 #include "gatling/site/listing/listing.h"
 #include "io/iob.h"
 
@@ -22,7 +23,7 @@ struct listing_cache;
 
 /* Returns a cache for one of that many workers, or NULL without memory. The pointers stay the caller's; *now_ms is of
  * the monotonic clock, and always up to date. */
-struct listing_cache *listing_cache_new(const struct docroot *docroot, struct jobs *jobs, const int64_t *now_ms,
+struct listing_cache *listing_cache_new(const struct tree *tree, struct jobs *jobs, const int64_t *now_ms,
 										unsigned workers);
 
 /* Frees the cache. Call it after jobs_free(), when no listing is being sent. */

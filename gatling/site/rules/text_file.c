@@ -6,36 +6,36 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gatling/base/file_read.h"
 #include "gatling/base/hash.h"
 #include "gatling/base/lines.h"
 #include "gatling/base/notice.h"
 
 /* Returns the text of a file, or NULL with errno. */
-static char *read_text(const struct docroot *docroot, const char *path, struct stat *st) {
-	if (S_ISREG(st->st_mode)) return file_load(docroot_open(docroot, path, 0), LINES_TEXT_MAX, st);
+static char *read_text(const struct tree *tree, const char *path, struct stat *st) {
+	if (S_ISREG(st->st_mode)) return tree_load(tree, path, LINES_TEXT_MAX, st);
 	errno = EINVAL; /* to open a fifo would wake its writer */
 	return NULL;
 }
 
 /* Calls stat(2). Returns 0 or an errno: ENOENT if the file does not exist, ENOLINK if it is a symlink to nothing, since
  * its owner means that there is a file. */
-static int stat_file(const struct docroot *docroot, const char *path, struct stat *st) {
-	if (docroot_lstat(docroot, path, st) == -1) return errno == ENOTDIR ? ENOENT : errno;
-	if (docroot_stat(docroot, path, st) == 0) return 0;
+static int stat_file(const struct tree *tree, const char *path, struct stat *st) {
+	if (tree_lstat(tree, path, st) == -1) return errno == ENOTDIR ? ENOENT : errno;
+	if (tree_stat(tree, path, st) == 0) return 0;
 	*st = (struct stat){0};
 	return errno == ENOENT || errno == ENOTDIR ? ENOLINK : errno;
 }
 
-enum text_state text_file_look(struct text_file *f, const struct docroot *docroot, const char *path, char **text,
+enum text_state text_file_look(struct text_file *f, const struct tree *tree, const char *path, char **text,
 							   size_t *length) {
 	struct stat st = {0};
-	int error = stat_file(docroot, path, &st);
+	tree_expect(tree, path, REMOTE_READ);
+	int error = stat_file(tree, path, &st);
 	struct file_version now = error ? (struct file_version){0} : file_version_of(&st);
 	*text = NULL;
 	if (f->looked && !f->recent && file_version_same(&now, &f->version) && (!error || error == f->error))
 		return TEXT_SAME;
-	if (!error && !(*text = read_text(docroot, path, &st))) error = errno;
+	if (!error && !(*text = read_text(tree, path, &st))) error = errno;
 	*length = *text ? (size_t)st.st_size : 0;
 	f->version = *text ? file_version_of(&st) : now;
 	f->owner = *text ? st.st_uid : (uid_t)-1;

@@ -4,7 +4,7 @@
 #define GATLING_SITE_RULES_TEXT_FILE_H
 
 #include "gatling/base/file_version.h"
-#include "gatling/files/docroot.h"
+#include "gatling/files/tree.h"
 
 /* What a worker knows of a file; all zero before the first text_file_look(). */
 struct text_file {
@@ -24,7 +24,7 @@ enum text_state {
 };
 
 /* Checks whether the file has changed since the last call, and if so reads it. It need not be world-readable. */
-enum text_state text_file_look(struct text_file *file, const struct docroot *docroot, const char *path, char **text,
+enum text_state text_file_look(struct text_file *file, const struct tree *tree, const char *path, char **text,
 							   size_t *length);
 
 /* Has the next text_file_look() read the file again, since there is no memory for its contents. */

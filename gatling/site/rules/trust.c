@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gatling/base/platform.h"
+#include "gatling/base/text.h"
 
 struct trust {
 	uid_t starter, owner; /* owner: of the site's directory */
@@ -52,15 +53,33 @@ static const char *split(const char *path, char *directory) {
 	return slash ? slash + 1 : path;
 }
 
+/* Does what look() does for a path on another machine. */
+static bool look_elsewhere(const struct trust *t, const struct tree *tree, const char *path, const char *directory,
+						   struct stat *st, char *target) {
+	const struct remote_found *found = tree_find(tree, path, REMOTE_HOLDER);
+	if (!found) return false;
+	errno = found->error ? found->error : found->holder_error;
+	if (errno) return distrust_unknown(t, directory);
+	*st = found->link;
+	const bool link = S_ISLNK(st->st_mode);
+	if (link && !found->leads_to) {
+		errno = ENAMETOOLONG;
+		return distrust_unknown(t, directory);
+	}
+	if (link) *text_copy_string(target, found->leads_to) = '\0';
+	return is_owner(t, found->holder.st_uid, directory) && is_closed(t, found->holder.st_mode, directory) &&
+		   (!link || is_owner(t, st->st_uid, path));
+}
+
 /* Checks the directory that holds path, and fills in *st. If path is a symlink, checks its owner, too, and writes its
  * target to target (PATH_MAX bytes). Returns false if it is not trusted. */
-static bool look(const struct trust *t, const struct docroot *docroot, const char *path, struct stat *st,
-				 char *target) {
+static bool look(const struct trust *t, const struct tree *tree, const char *path, struct stat *st, char *target) {
 	char directory[PATH_MAX];
 	struct stat holder;
 	ssize_t length = 1;
 	const char *name = split(path, directory);
-	const int fd = docroot_open(docroot, directory, O_DIRECTORY | PLATFORM_PATH);
+	const int fd = tree_open(tree, directory, O_DIRECTORY | PLATFORM_PATH, false);
+	if (fd == -1 && errno == EREMOTE) return look_elsewhere(t, tree, path, directory, st, target);
 	if (fd == -1) return distrust_unknown(t, directory);
 	bool known = fstat(fd, &holder) == 0 && fstatat(fd, name, st, AT_SYMLINK_NOFOLLOW) == 0;
 	const bool link = known && S_ISLNK(st->st_mode);
@@ -75,13 +94,13 @@ static bool look(const struct trust *t, const struct docroot *docroot, const cha
 }
 
 /* Follows the path to the file, which has that version. Returns false if what leads there is not trusted. */
-static bool follow(const struct trust *t, const struct docroot *docroot, const char *path,
+static bool follow(const struct trust *t, const struct tree *tree, const char *path,
 				   const struct file_version *version) {
 	char target[PATH_MAX], directory[PATH_MAX], next[2 * PATH_MAX];
 	struct stat st;
 	snprintf(next, sizeof next, "%s", path);
 	for (int links = 0; links <= TRUST_LINKS_MAX && strlen(next) < PATH_MAX; links++) {
-		if (!look(t, docroot, next, &st, target)) return false;
+		if (!look(t, tree, next, &st, target)) return false;
 		/* if it is another file, it has been replaced meanwhile */
 		if (!S_ISLNK(st.st_mode))
 			return S_ISREG(st.st_mode) && st.st_dev == version->device && st.st_ino == version->inode;
@@ -93,17 +112,17 @@ static bool follow(const struct trust *t, const struct docroot *docroot, const c
 	return distrust_unknown(t, path);
 }
 
-bool trust_file(const struct docroot *docroot, uid_t starter, const char *site, const char *path,
+bool trust_file(const struct tree *tree, uid_t starter, const char *site, const char *path,
 				const struct text_file *file, char *why) {
 	struct trust t = {.starter = starter, .owner = 0, .why = why};
 	const bool inner = *site != '\0';
 	struct stat st;
 	*why = '\0';
 	if (!file->looked || file->error) return false;
-	if (docroot_stat(docroot, ".", &st) == -1) return distrust_unknown(&t, ".");
+	if (tree_stat(tree, ".", &st) == -1) return distrust_unknown(&t, ".");
 	if (inner && !is_closed(&t, st.st_mode, ".")) return false;
-	if (inner && docroot_stat(docroot, site, &st) == -1) return distrust_unknown(&t, site);
+	if (inner && tree_stat(tree, site, &st) == -1) return distrust_unknown(&t, site);
 	t.owner = st.st_uid;
 	return is_owner(&t, file->owner, path) && is_closed(&t, file->version.mode, path) &&
-		   follow(&t, docroot, path, &file->version);
+		   follow(&t, tree, path, &file->version);
 }

@@ -18,7 +18,7 @@ enum {
  *
  * If the result is false, writes what is wrong and how to mend it to why (TRUST_WHY_MAX bytes), or "" if that is
  * temporary, or the file could not be read. */
-bool trust_file(const struct docroot *docroot, uid_t starter, const char *site, const char *path,
+bool trust_file(const struct tree *tree, uid_t starter, const char *site, const char *path,
 				const struct text_file *file, char *why);
 
 #endif
