@@ -27,7 +27,7 @@ struct part {
 	iob_unchanged *unchanged; /* PART_FILE: see struct iob_file */
 	uint64_t copied;          /* PART_FILE: so many bytes at its end */
 	io_tasks *readers;        /* PART_FILE: as of struct iob_file, */
-	struct io_window *window; /* and what they have read; NULL: nothing yet */
+	struct io_window *window; /* and what they have read; NULL: nothing yet; also of other kinds */
 	iob_release *release;
 	void *owner; /* PART_SOURCE: struct source */
 };
@@ -68,7 +68,7 @@ iob *iob_new(void) {
 }
 
 static void release_part(const struct part *p) {
-	if (p->kind == PART_FILE) io_window_free(p->window);
+	if (p->window) io_window_free(p->window);
 	if (p->release) p->release(p->owner);
 }
 
