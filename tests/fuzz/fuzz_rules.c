@@ -216,7 +216,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	if (end) last = behind(last, 1);
 	struct redirect_request request = {.host = take_word(&last), .path = take_word(&last), .query = take_word(&last)};
 	request.path = asked(request.path, decoded);
-	if (request.query.length && request.query.at[0] != '?') request.query = (struct slice){0};
+	/* a request with another octet is refused */
+	const bool is_query =
+		slice_starts(request.query, SLICE("?")) && chars_span(request.query, CHAR_TARGET) == request.query.length;
+	if (!is_query) request.query = (struct slice){0};
 	/* of exact size, so that a sanitizer sees reads beyond the end */
 	char *file = malloc(text.length ? text.length : 1);
 	if (file) {
