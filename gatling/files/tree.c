@@ -130,6 +130,7 @@ char *tree_load(const struct tree *t, const char *path, size_t max, struct stat 
 }
 
 void tree_report_unserved(const struct tree *t, const char *path) {
-	if (t->remote) remote_report(t->remote, path);
+	struct stat st;
+	if (tree_stat_here(t, path, &st) == -1 && errno == EREMOTE) remote_report(t->remote, path);
 	else report_unserved(&t->docroot, path);
 }
