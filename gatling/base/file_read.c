@@ -25,9 +25,8 @@ int file_read_at(int fd, char *to, size_t size, off_t from) { return read_all(fd
 
 int file_read_at_once_to(int fd, char *to, size_t size) { return read_all(fd, to, size, 0, io_pread_at_once); }
 
-static char *read_text(int fd, size_t size, ssize_t (*read_some)(int, void *, size_t, off_t)) {
-	char *text = malloc(size + 1);
-	int error = text ? read_all(fd, text, size, 0, read_some) : ENOMEM;
+/* Ends a text that was read, or frees it and sets errno. Returns it, or NULL. */
+static char *finish_text(char *text, size_t size, int error) {
 	if (!error) {
 		text[size] = '\0';
 		return text;
@@ -35,6 +34,22 @@ static char *read_text(int fd, size_t size, ssize_t (*read_some)(int, void *, si
 	free(text);
 	errno = error;
 	return NULL;
+}
+
+static char *read_text(int fd, size_t size, ssize_t (*read_some)(int, void *, size_t, off_t)) {
+	char *text = malloc(size + 1);
+	return finish_text(text, size, text ? read_all(fd, text, size, 0, read_some) : ENOMEM);
+}
+
+char *file_read_pieces(int fd, size_t size, size_t piece, const atomic_bool *stop, atomic_uint *begun) {
+	char *text = malloc(size + 1);
+	int error = text ? 0 : ENOMEM;
+	for (size_t at = 0, n; at < size && !error; at += n) {
+		n = size - at < piece ? size - at : piece;
+		if (begun) atomic_fetch_add(begun, 1);
+		error = atomic_load(stop) ? ECANCELED : file_read_at(fd, text + at, n, (off_t)at);
+	}
+	return finish_text(text, size, error);
 }
 
 char *file_read(int fd, size_t size) { return read_text(fd, size, pread); }

@@ -2,6 +2,7 @@
 #ifndef GATLING_BASE_FILE_READ_H
 #define GATLING_BASE_FILE_READ_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -15,6 +16,10 @@ int file_read_at_once_to(int fd, char *to, size_t size);
 /* Reads the first size bytes of a file, whatever its file offset is. Returns them with a NUL behind them, to be freed
  * with free(), or NULL with errno; EAGAIN: the file is shorter, since it is being written. */
 char *file_read(int fd, size_t size);
+
+/* Does what file_read() does, in pieces of so many bytes. Adds 1 to *begun before each (NULL: to nothing). Fails with
+ * ECANCELED when *stop becomes true. */
+char *file_read_pieces(int fd, size_t size, size_t piece, const atomic_bool *stop, atomic_uint *begun);
 
 /* Does what file_read() does, but fails with EINPROGRESS if the bytes are not in memory, instead of waiting for a
  * disk. */

@@ -53,8 +53,7 @@ int docroot_open_in_mount(const struct docroot *d, const char *path, int flags, 
 	return platform_open_in_mount(d->root, path, with_flags(flags), d->symlinks_inside, at_once);
 }
 
-/* Fills in *st and closes fd. Returns 0, or -1 with errno; also if fd is -1. */
-static int stat_open(int fd, struct stat *st) {
+int docroot_stat_open(int fd, struct stat *st) {
 	if (fd == -1) return -1;
 	int result = fstat(fd, st);
 	close(fd);
@@ -63,11 +62,11 @@ static int stat_open(int fd, struct stat *st) {
 
 int docroot_stat(const struct docroot *d, const char *path, struct stat *st) {
 	if (!d->symlinks_inside) return fstatat(d->root, path, st, 0);
-	return stat_open(docroot_open(d, path, PLATFORM_PATH), st);
+	return docroot_stat_open(docroot_open(d, path, PLATFORM_PATH), st);
 }
 
 int docroot_stat_at_once(const struct docroot *d, const char *path, struct stat *st) {
-	return stat_open(docroot_open_at_once(d, path, PLATFORM_PATH), st);
+	return docroot_stat_open(docroot_open_at_once(d, path, PLATFORM_PATH), st);
 }
 
 int docroot_lstat(const struct docroot *d, const char *path, struct stat *st) {

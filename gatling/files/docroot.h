@@ -40,6 +40,10 @@ int docroot_open_at_once(const struct docroot *docroot, const char *path, int fl
  * leads out of the mount of the root. */
 int docroot_open_in_mount(const struct docroot *docroot, const char *path, int flags, bool at_once);
 
+/* Fills in *st and closes fd. Returns 0, or -1 with errno; also if fd is -1, so that the result of a function that
+ * opens can be passed directly. */
+int docroot_stat_open(int fd, struct stat *st);
+
 /* Does what docroot_stat() does, but fails with EINPROGRESS in the same case. */
 int docroot_stat_at_once(const struct docroot *docroot, const char *path, struct stat *st);
 

@@ -48,16 +48,17 @@ static int open_path(const struct prefetch *f, const char *path, int flags) {
 	return f->in_mount ? docroot_open_in_mount(docroot, path, flags, false) : docroot_open(docroot, path, flags);
 }
 
+static int look_at(const struct prefetch *f, const char *path, struct stat *st) {
+	if (f->in_mount) return docroot_stat_open(open_path(f, path, PLATFORM_PATH), st);
+	return docroot_stat(&f->prefetcher->tree->docroot, path, st);
+}
+
 /* Reads the beginning of a file, as far as it is read before it is sent. A fifo is not opened, since that would wake
  * its writer. Returns 0, or the errno of stat(2). */
 static int read_file(const struct prefetch *f, const char *path) {
 	struct stat st;
-	int fd = open_path(f, path, PLATFORM_PATH);
-	if (fd == -1) return errno;
-	const int error = fstat(fd, &st) == -1 ? errno : 0;
-	close(fd);
-	if (error) return error;
-	fd = S_ISREG(st.st_mode) ? open_path(f, path, 0) : -1;
+	if (look_at(f, path, &st) == -1) return errno;
+	int fd = S_ISREG(st.st_mode) ? open_path(f, path, 0) : -1;
 	if (fd == -1) return 0;
 	io_no_read_ahead(fd);
 	const off_t most = key_file_named(slice_of(path)) ? KEY_FILE_MAX : PREFETCH_BYTES;

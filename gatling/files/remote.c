@@ -290,10 +290,10 @@ static void tell(struct known *k) {
 	}
 }
 
-/* Lets a path count as failed for REMOTE_SEEN_MS. */
-static void fail(const struct remote *r, struct known *k, int error) {
+/* Lets a path count as hung for REMOTE_SEEN_MS. */
+static void fail(const struct remote *r, struct known *k) {
 	forget_all(&k->found);
-	k->found = (struct remote_found){.error = error, .fd = -1};
+	k->found = (struct remote_found){.error = ETIMEDOUT, .fd = -1};
 	k->seen_ms = *r->now_ms;
 }
 
@@ -347,8 +347,11 @@ static bool start(struct remote *r, struct known *k) {
 	struct remote_place *p = place_of(r, slice_of(k->path));
 	const bool was_there = k->seen_ms && !k->found.error;
 	const enum remote_lane lane = was_there ? REMOTE_KNOWN : REMOTE_NEW;
-	const bool hangs = p->hung[lane] == remote_place_threads(lane);
 	struct jobs *jobs = remote_place_jobs(p, lane);
+	if (p->hung[lane] == remote_place_threads(lane)) {
+		fail(r, k);
+		return false;
+	}
 	const unsigned content = k->wanted & (REMOTE_OPENED | REMOTE_READ);
 	const bool kept = was_there && k->found.start && content && (k->found.what & content) == content;
 	k->place = p;
@@ -359,10 +362,6 @@ static bool start(struct remote *r, struct known *k) {
 	atomic_store(&k->steps, 0);
 	k->steps_before = 0;
 	k->steps_ms = *r->now_ms;
-	if (hangs) {
-		fail(r, k, ETIMEDOUT);
-		return false;
-	}
 	if (k->wanted & REMOTE_OPENED) k->file = remote_file_new(p);
 	if ((k->wanted & REMOTE_OPENED && !k->file) || !jobs || !jobs_add(jobs, &k->job)) {
 		free(k->file);
@@ -379,31 +378,30 @@ bool remote_is_awaited(const struct remote *r) { return r->noted_count; }
 
 static void finish_batch(struct job *job) { free(job); }
 
-struct job *remote_fetch(struct remote *r) {
-	struct batch *b = malloc(sizeof *b);
-	if (b) *b = (struct batch){.job.finish = finish_batch};
+/* Starts to find out what was noted, as long as fewer than `most` paths are under way. b waits for it; NULL: nobody. */
+static void start_noted(struct remote *r, unsigned most, struct batch *b) {
 	for (unsigned i = 0; i < r->noted_count; i++) {
 		struct known *k = r->noted[i];
 		k->noted = false;
-		if (!b || (!k->under_way && !start(r, k))) continue;
+		if (!k->under_way && (r->count >= most || !start(r, k))) continue;
+		if (!b) continue;
 		b->want[b->left].batch = b;
 		LIST_INSERT_HEAD(&k->wants, &b->want[b->left], chain);
 		b->left++;
 	}
 	r->noted_count = 0;
+}
+
+struct job *remote_fetch(struct remote *r) {
+	struct batch *b = malloc(sizeof *b);
+	if (b) *b = (struct batch){.job.finish = finish_batch};
+	start_noted(r, b ? UINT_MAX : 0, b);
 	if (b && b->left) return &b->job;
 	free(b);
 	return NULL;
 }
 
-void remote_begin(struct remote *r) {
-	for (unsigned i = 0; i < r->noted_count; i++) {
-		struct known *k = r->noted[i];
-		k->noted = false;
-		if (!k->under_way && r->count < JOBS_MAX / 2) (void)start(r, k); /* others wait for theirs */
-	}
-	r->noted_count = 0;
-}
+void remote_begin(struct remote *r) { start_noted(r, JOBS_MAX / 2, NULL); /* requests wait for the others */ }
 
 void remote_collect(struct remote *r) { remote_places_collect(&r->places); }
 
@@ -431,7 +429,7 @@ static bool is_overdue(const struct known *k, int64_t now_ms) {
 }
 
 static void give_up(const struct remote *r, struct known *k) {
-	fail(r, k, ETIMEDOUT);
+	fail(r, k);
 	k->hung = true;
 	k->counted = k->steps_before;
 	k->place->hung[k->lane] += k->counted;

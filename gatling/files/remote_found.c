@@ -50,24 +50,6 @@ static void look_at_target(const struct remote_search *s, struct remote_found *f
 	f->target_error = docroot_stat(s->docroot, s->path, &f->target) == -1 ? errno : 0;
 }
 
-/* Reads length bytes. Returns them with a NUL behind them, or NULL with errno. */
-static char *read_start(const struct remote_search *s, int fd, size_t length) {
-	char *text = malloc(length + 1);
-	int error = text ? 0 : ENOMEM;
-	for (size_t at = 0, n; at < length && !error; at += n) {
-		n = length - at < REMOTE_START ? length - at : REMOTE_START;
-		step(s);
-		error = atomic_load(s->stop) ? ECANCELED : file_read_at(fd, text + at, n, (off_t)at);
-	}
-	if (!error) {
-		text[length] = '\0';
-		return text;
-	}
-	free(text);
-	errno = error;
-	return NULL;
-}
-
 /* Reads the start, as long as it changes. Returns 0 or an errno. */
 static int read_unchanged(const struct remote_search *s, struct remote_found *f, int fd) {
 	for (int i = 0; i < ATTEMPTS; i++) {
@@ -76,7 +58,7 @@ static int read_unchanged(const struct remote_search *s, struct remote_found *f,
 		if (s->what & REMOTE_READ && size > REMOTE_WHOLE) return EFBIG;
 		const size_t most = s->what & REMOTE_READ ? REMOTE_WHOLE : REMOTE_START;
 		f->length = size < most ? (size_t)size : most;
-		f->start = read_start(s, fd, f->length);
+		f->start = file_read_pieces(fd, f->length, REMOTE_START, s->stop, s->steps);
 		if (!f->start && errno != EAGAIN) return errno;
 		step(s);
 		if (fstat(fd, &f->content) == -1) return errno;

@@ -25,10 +25,6 @@ void tree_expect_file(const struct tree *t, const char *path, unsigned what) {
 	if (tree_is_remote(t, slice_of(path))) remote_expect(t->remote, path, what);
 }
 
-struct remote_found *tree_find(const struct tree *t, const char *path, unsigned what) {
-	return remote_find(t->remote, path, what);
-}
-
 /* Notes the first part of a path, up to a slash or its end, that leads out of the mount of the root. */
 static void note_link(const struct tree *t, const char *path) {
 	char part[PATH_MAX];
@@ -55,11 +51,7 @@ int tree_open(const struct tree *t, const char *path, int flags, bool at_once) {
 
 /* Fills in *st for a path that is not on another machine. flags: O_NOFOLLOW for lstat(2). */
 static int stat_here(const struct tree *t, const char *path, int flags, bool at_once, struct stat *st) {
-	const int fd = tree_open(t, path, flags | PLATFORM_PATH, at_once);
-	if (fd == -1) return -1;
-	const int result = fstat(fd, st);
-	close(fd);
-	return result;
+	return docroot_stat_open(tree_open(t, path, flags | PLATFORM_PATH, at_once), st);
 }
 
 int tree_stat_here(const struct tree *t, const char *path, struct stat *st) {

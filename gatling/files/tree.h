@@ -40,14 +40,11 @@ int tree_stat_at_once(const struct tree *tree, const char *path, struct stat *st
 int tree_lstat(const struct tree *tree, const char *path, struct stat *st);
 bool tree_readlink(const struct tree *tree, const char *path, char *target, size_t size);
 
-/* Opens a file of this machine. Fails with EREMOTE if it is or may be on another one: see tree_find(). */
+/* Opens a file of this machine. Fails with EREMOTE if it is or may be on another one: see remote_find(). */
 int tree_open(const struct tree *tree, const char *path, int flags, bool at_once);
 
 /* Does what tree_stat() does for a file of this machine; fails with EREMOTE, too. */
 int tree_stat_here(const struct tree *tree, const char *path, struct stat *st);
-
-/* Returns what was found at a path for which a function has failed with EREMOTE, or NULL with EINPROGRESS. */
-struct remote_found *tree_find(const struct tree *tree, const char *path, unsigned what);
 
 /* Reads a regular file of at most max bytes, which is at most REMOTE_WHOLE, as file_load() does. */
 char *tree_load(const struct tree *tree, const char *path, size_t max, struct stat *st);

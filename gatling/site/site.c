@@ -345,8 +345,7 @@ static bool is_seen(const struct sites *s, const struct authority_entry *a) {
 	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++) {
 		const struct slice prefix = {.at = path, .length = candidate_path(a, i, path)};
 		if (!may_be_site(s, prefix)) continue;
-		if (!prefix.length) expect_files(s, prefix);
-		else if (look_at_directory(s, prefix) == 0) expect_files(s, prefix);
+		if (look_at_directory(s, prefix) == 0) expect_files(s, prefix);
 	}
 	return !tree_awaits(s->tree);
 }

@@ -172,12 +172,8 @@ struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, 
 static void copy(struct job *job, const atomic_bool *stop) {
 	enum { PIECE = 1024 * 1024 };
 	struct cache_job *j = (struct cache_job *)job;
-	const size_t size = (size_t)j->from->size;
-	j->error = (j->body = malloc(size)) ? 0 : ENOMEM;
-	for (size_t at = 0, n; at < size && !j->error; at += n) {
-		n = size - at < PIECE ? size - at : PIECE;
-		j->error = *stop ? ECANCELED : file_read_at(j->from->fd, j->body + at, n, (off_t)at);
-	}
+	j->body = file_read_pieces(j->from->fd, (size_t)j->from->size, PIECE, stop, NULL);
+	j->error = j->body ? 0 : errno;
 	check_remote(j);
 }
 

@@ -89,7 +89,7 @@ static bool is_usable(const struct cache_entry *e, enum coding coding) {
 
 /* Takes the file at a path from what threads have found. Returns 0 or an errno. */
 static int take_file(struct cache *c, const struct cache_entry *e, const char *path, struct representation **file) {
-	struct remote_found *found = tree_find(c->options.tree, path, opened(e));
+	struct remote_found *found = remote_find(c->options.tree->remote, path, opened(e));
 	const bool reads = c->loaded < CACHE_LOADED_PARTS * c->options.bytes;
 	if (found && !reads && !found->file) return ENOMEM; /* it would be in memory */
 	return found ? representation_take(found, slice_of(path), &c->open, file) : errno;

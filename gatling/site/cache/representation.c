@@ -156,25 +156,18 @@ static void map_file(struct representation *f) {
 }
 
 /* Returns 0 if it holds no key, or EACCES, also if that cannot be found out: keys are not served even if everybody may
- * read them. Returns another errno if it cannot be read now. */
-static int look_for_key(struct slice path, const struct representation *f, enum load how) {
+ * read them. Returns another errno if it cannot be read now. content: as much as is known, or absent. */
+static int look_for_key(struct slice path, const struct representation *f, enum load how, struct slice content) {
 	if (key_file_is_of_tls(&f->version)) return EACCES;
 	if (!key_file_named(path)) return 0;
 	if (key_file_is_opaque(path, f->size)) return EACCES;
-	char *text = f->body ? NULL : (how == LOAD_WAITING ? file_read : file_read_at_once)(f->fd, (size_t)f->size);
-	if (!f->body && !text) return errno == EAGAIN ? EACCES : errno; /* EAGAIN: it has become shorter */
-	const bool has_key = key_file_has_key((struct slice){.at = f->body ? f->body : text, .length = (size_t)f->size});
+	if (!content.at && f->remote) return EACCES;
+	char *text = content.at ? NULL : (how == LOAD_WAITING ? file_read : file_read_at_once)(f->fd, (size_t)f->size);
+	if (!content.at && !text) return errno == EAGAIN ? EACCES : errno; /* EAGAIN: it has become shorter */
+	if (text) content = (struct slice){.at = text, .length = (size_t)f->size};
+	const bool has_key = content.length < f->size || key_file_has_key(content);
 	free(text);
 	return has_key ? EACCES : 0;
-}
-
-/* Does what look_for_key() does for a remote file, of which so many bytes are known. */
-static int look_for_remote_key(struct slice path, const struct representation *f, size_t length) {
-	if (key_file_is_of_tls(&f->version)) return EACCES;
-	if (!key_file_named(path)) return 0;
-	const char *text = f->body ? f->body : f->start;
-	if (key_file_is_opaque(path, f->size) || !text || length < f->size) return EACCES;
-	return key_file_has_key((struct slice){.at = text, .length = length}) ? EACCES : 0;
 }
 
 /* Writes the end of an entity-tag. That of a large file has the size, so that it can be told from most others before
@@ -231,7 +224,7 @@ int representation_load(int fd, struct slice path, enum load how, unsigned *open
 	f->fd = fd;
 	io_no_read_ahead(fd);
 	int error = load(f, how);
-	if (!error) error = look_for_key(path, f, how);
+	if (!error) error = look_for_key(path, f, how, (struct slice){.at = f->body, .length = (size_t)f->size});
 	return finish(f, error, open, file);
 }
 
@@ -247,7 +240,8 @@ int representation_take(struct remote_found *found, struct slice path, unsigned 
 	if (f->remote) f->fd = remote_file_descriptor(f->remote);
 	if (f->remote) f->start = found->start;
 	else f->body = found->start;
-	const int error = look_for_remote_key(path, f, found->length);
+	const struct slice content = {.at = found->start, .length = found->length};
+	const int error = look_for_key(path, f, LOAD_WAITING, content);
 	found->start = NULL;
 	found->file = NULL;
 	found->taken = true;

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
 
 struct trust {
 	uid_t starter, owner; /* owner: of the site's directory */
@@ -56,17 +55,18 @@ static const char *split(const char *path, char *directory) {
 /* Does what look() does for a path on another machine. */
 static bool look_elsewhere(const struct trust *t, const struct tree *tree, const char *path, const char *directory,
 						   struct stat *st, char *target) {
-	const struct remote_found *found = tree_find(tree, path, REMOTE_HOLDER);
+	const struct remote_found *found = remote_find(tree->remote, path, REMOTE_HOLDER);
 	if (!found) return false;
 	errno = found->error ? found->error : found->holder_error;
 	if (errno) return distrust_unknown(t, directory);
 	*st = found->link;
+	*target = '\0';
 	const bool link = S_ISLNK(st->st_mode);
 	if (link && !found->leads_to) {
 		errno = ENAMETOOLONG;
 		return distrust_unknown(t, directory);
 	}
-	if (link) *text_copy_string(target, found->leads_to) = '\0';
+	if (link) memcpy(target, found->leads_to, strlen(found->leads_to) + 1);
 	return is_owner(t, found->holder.st_uid, directory) && is_closed(t, found->holder.st_mode, directory) &&
 		   (!link || is_owner(t, st->st_uid, path));
 }
