@@ -185,6 +185,7 @@ static int start_connector(const struct options *o, struct process *p, const str
 		if (refuse_own(p, p->sockets.at[i].fd) == -1) return -1;
 	if (p->sockets.status && refuse_own(p, p->sockets.status) == -1) return -1;
 	if (o->take_over && refuse_own(p, p->take_over.listener) == -1) return -1;
+	broker_hurry(p->connector); /* workers wait for it */
 	if (broker_start(p->connector, o->sandbox, user) == 0) return 0;
 	return notice_cannot("start", "the process that connects to unix sockets", strerror(errno));
 }
@@ -390,7 +391,10 @@ int main(int argc, char **argv) {
 										  .take_over = &p.take_over,
 										  .sockets = &p.sockets,
 										  .status = p.status};
-	if (serves) supervise(&supervisor, &signals);
+	if (serves) {
+		broker_hurry(p.broker); /* signals wait for it */
+		supervise(&supervisor, &signals);
+	}
 	bool failed = !serves || workers_failed(p.workers);
 	end(&p);
 	return failed;

@@ -82,7 +82,7 @@ class Bare:
 def site(command, path):
     """Writes the page that the command serves."""
     root = path / re.search("ROOT=/([^ ]+)", command)[1]
-    root.mkdir(parents=True)
+    root.mkdir(parents=True, exist_ok=True)  # it is there when a test is run again
     (root / "index.html").write_text("it works")
 
 

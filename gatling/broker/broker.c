@@ -19,6 +19,7 @@ struct broker *broker_new(void) {
 	struct broker *o = calloc(1, sizeof *o);
 	if (!o) return NULL;
 	o->channel = -1;
+	o->wait_ms = BROKER_WAIT_MS;
 	pthread_mutex_init(&o->mutex, NULL);
 	return o;
 }
@@ -109,8 +110,11 @@ static bool receive(struct broker *o, struct broker_answer *a) {
 	if (!broker_receive_reply(o->channel, &a->reply, &a->fd)) return false;
 	if (!a->reply.length) return true;
 	if (a->reply.length > BROKER_LIST) return false;
-	a->data = malloc(a->reply.length);
-	if (a->data) return broker_receive(o->channel, a->data, a->reply.length);
+	a->data = malloc(a->reply.length + (size_t)1);
+	if (a->data) {
+		a->data[a->reply.length] = '\0';
+		return broker_receive(o->channel, a->data, a->reply.length);
+	}
 	a->reply.error = ENOMEM;
 	return drop(o->channel, a->reply.length);
 }
@@ -144,12 +148,13 @@ static bool exchange(struct broker *o, const struct broker_request *q, struct br
 	if (!catch_up(o)) return false;
 	bool sent = !o->late;
 	if (sent && !broker_send(o->channel, q, sizeof *q)) return false;
-	if (sent && has_answered(o, BROKER_WAIT_MS)) return receive(o, a);
+	const int wait_ms = q->action == ACTION_OPEN_LOG ? BROKER_WAIT_MS : o->wait_ms;
+	if (sent && has_answered(o, wait_ms)) return receive(o, a);
 	a->reply.error = ETIMEDOUT;
 	o->late = true;
 	if (sent)
 		notice_line(LEVEL_ERROR, "the process %s waits for \"%s\" for more than %d s: is that disk there?",
-					process_name(o), *q->name ? q->name : o->place[q->place].path, BROKER_WAIT_MS / 1000);
+					process_name(o), *q->name ? q->name : o->place[q->place].path, wait_ms / 1000);
 	return true;
 }
 
@@ -195,7 +200,19 @@ static int get(struct broker *o, enum broker_action action, int place, const cha
 	return a.fd;
 }
 
-int broker_open(struct broker *o, int place, const char *name) { return get(o, ACTION_OPEN, place, name); }
+int broker_open_log(struct broker *o, int place, const char *name) { return get(o, ACTION_OPEN_LOG, place, name); }
+
+/* Requests data. Returns it, to be freed with free(), or NULL with errno. */
+static char *get_data(struct broker *o, enum broker_action action, int place, const char *name, size_t *length) {
+	struct broker_answer a;
+	if (request(o, action, place, name, &a) == -1) return NULL;
+	*length = a.reply.length;
+	return a.data ? a.data : calloc(1, 1);
+}
+
+char *broker_read(struct broker *o, int place, const char *name, size_t *length) {
+	return get_data(o, ACTION_READ, place, name, length);
+}
 
 int broker_connect(struct broker *o, const char *path) {
 	for (int i = 0; i < o->places; i++)
@@ -211,12 +228,7 @@ int broker_stat(struct broker *o, int place, const char *name, struct stat *st) 
 	return 0;
 }
 
-char *broker_list(struct broker *o, int place, size_t *length) {
-	struct broker_answer a;
-	if (request(o, ACTION_LIST, place, "", &a) == -1) return NULL;
-	*length = a.reply.length;
-	return a.data ? a.data : calloc(1, 1);
-}
+char *broker_list(struct broker *o, int place, size_t *length) { return get_data(o, ACTION_LIST, place, "", length); }
 
 struct broker_seen *broker_look(struct broker *o, int place, unsigned first, size_t *names) {
 	const struct broker_request q = {.action = ACTION_LOOK, .place = (uint8_t)place, .first = first};
@@ -225,6 +237,8 @@ struct broker_seen *broker_look(struct broker *o, int place, unsigned first, siz
 	*names = a.reply.length / (BROKER_PAIR * sizeof(struct broker_seen));
 	return a.data ? (void *)a.data : calloc(1, sizeof(struct broker_seen));
 }
+
+void broker_hurry(struct broker *o) { o->wait_ms = BROKER_SHORT_WAIT_MS; }
 
 bool broker_is_late(struct broker *o) {
 	pthread_mutex_lock(&o->mutex);

@@ -1,8 +1,8 @@
-/* broker.h - a process that stays outside the document root, as the user who started the server, and reopens files that
- * the command line names: certificates that have changed, and the log after it was renamed. Another such process
- * connects to the unix sockets of upstreams, with the rights of the user who serves. Both open files by name in
+/* broker.h - a process that stays outside the document root, as the user who started the server, and opens files that
+ * the command line names: it reads certificates that have changed, and opens the log after it was renamed. Another such
+ * process connects to the unix sockets of upstreams, with the rights of the user who serves. Both open files by name in
  * directories that were named before they started, and never pass on a directory, so that the server itself has no way
- * out of the root. Several threads may use one broker. */
+ * out of the root; nor a file that may be on a disk that hangs, but for the log. Several threads may use one broker. */
 #ifndef GATLING_BROKER_BROKER_H
 #define GATLING_BROKER_BROKER_H
 
@@ -45,18 +45,25 @@ int broker_channel(const struct broker *broker);
 void broker_stop(struct broker *broker);
 void broker_free(struct broker *broker); /* NULL is allowed */
 
-/* Opens a file in a place. All but a log must be regular files. Returns the descriptor, or -1 with errno. EPERM: the
- * name is not allowed in this place. ESTALE: the path of a log's directory leads to another directory now. EPIPE: the
- * process has ended. ETIMEDOUT: it has not answered for BROKER_WAIT_MS; until that answer comes, each call fails so at
- * once. */
-int broker_open(struct broker *broker, int place, const char *name);
+/* From now on waits for at most BROKER_SHORT_WAIT_MS, and for a log for BROKER_WAIT_MS as before, since the caller has
+ * other things to do. */
+void broker_hurry(struct broker *broker);
 
-/* Returns a non-blocking socket that is connected to the unix socket at path, or -1 with errno, as broker_open();
- * EAGAIN: too many connections wait there. EDEADLK: it is one of those of broker_refuse(). */
+/* Opens the log in a place. Returns the descriptor, or -1 with errno. EPERM: the name is not allowed in this place.
+ * ESTALE: its path leads to another directory now. EPIPE: the process has ended. ETIMEDOUT: it has not answered in
+ * time; until that answer comes, each call fails so at once. */
+int broker_open_log(struct broker *broker, int place, const char *name);
+
+/* Returns the text of a regular file in a place, with a NUL behind it, to be freed with free(), and writes its length
+ * without that to *length. Returns NULL with errno, as broker_open_log() and file_load(). */
+char *broker_read(struct broker *broker, int place, const char *name, size_t *length);
+
+/* Returns a non-blocking socket that is connected to the unix socket at path, or -1 with errno, as
+ * broker_open_log(); EAGAIN: too many connections wait there. EDEADLK: it is one of those of broker_refuse(). */
 int broker_connect(struct broker *broker, const char *path);
 
 /* Fills in *st, as stat(2) does. The name "." is the directory itself, if its names may be listed. Returns 0, or -1
- * with errno, as broker_open(). */
+ * with errno, as broker_open_log(). */
 int broker_stat(struct broker *broker, int place, const char *name, struct stat *st);
 
 /* Returns whether an answer is still to come after a call has failed with ETIMEDOUT. */
@@ -82,7 +89,8 @@ static inline struct broker_seen broker_seen_of(const struct stat *st) {
 								.inode = file_version_hash_inode(st->st_dev, st->st_ino)};
 }
 
-/* Looks, with one request, at fullchain.pem and privkey.pem of up to BROKER_LOOK of the names that broker_list() has
+/* Looks, with one request, at fullchain.pem and privkey.pem of up to BROKER_LOOK of the names (fewer if that takes
+ * BROKER_LOOK_MS) that broker_list() has
  * returned last for a place of BROKER_PAIRS, from the first one (a number) on. Returns BROKER_PAIR results for each, in
  * this order, to be freed with free(), and the number of names, which may be 0, in *names. Returns NULL with errno on
  * failure. */

@@ -1,6 +1,6 @@
 /* broker_channel.h - the inside of broker/: broker.c makes requests, and broker_process.c answers them. They send
- * structs over a socket pair: a request, then a reply that may carry a descriptor, or be followed by data: the names in
- * a directory, or what is seen of the files. */
+ * structs over a socket pair: a request, then a reply that may carry a descriptor, or be followed by data: the text of
+ * a file, the names in a directory, or what is seen of the files. */
 #ifndef GATLING_BROKER_BROKER_CHANNEL_H
 #define GATLING_BROKER_BROKER_CHANNEL_H
 
@@ -36,12 +36,13 @@ struct broker {
 	unsigned refusals;
 	pid_t process; /* 0: none */
 	int channel;
+	int wait_ms;           /* for an answer, but for a log */
 	bool ended;            /* a call has failed, and the process was ended */
 	bool late;             /* the answer to the last request has not come yet */
 	pthread_mutex_t mutex; /* guards channel, ended and late */
 };
 
-enum broker_action { ACTION_NONE, ACTION_OPEN, ACTION_STAT, ACTION_LIST, ACTION_LOOK, ACTION_CONNECT };
+enum broker_action { ACTION_NONE, ACTION_OPEN_LOG, ACTION_READ, ACTION_STAT, ACTION_LIST, ACTION_LOOK, ACTION_CONNECT };
 
 struct broker_request {
 	uint8_t action, place;

@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "gatling/base/clock.h"
+#include "gatling/base/file_read.h"
 #include "gatling/base/file_version.h"
 #include "gatling/base/notice.h"
 #include "gatling/broker/broker.h"
@@ -50,7 +52,8 @@ static bool name_allowed(const struct broker_place *p, const char *name) {
 
 static bool is_allowed(const struct broker_place *p, const struct broker_request *q) {
 	switch (q->action) {
-	case ACTION_OPEN: return name_allowed(p, q->name);
+	case ACTION_OPEN_LOG: return p->rule == BROKER_LOG && name_allowed(p, q->name);
+	case ACTION_READ: return p->rule != BROKER_LOG && name_allowed(p, q->name);
 	case ACTION_STAT: return name_allowed(p, q->name) || (broker_of_directory(p->rule) && strcmp(q->name, ".") == 0);
 	case ACTION_LIST: return broker_of_directory(p->rule);
 	case ACTION_LOOK: return p->rule == BROKER_PAIRS;
@@ -194,15 +197,18 @@ static struct broker_seen look_at(int directory, const char *name, const char *f
 	return seen;
 }
 
-/* Looks at both files of BROKER_LOOK names, from the first one on. Returns 0 with *seen, to be freed with free(), or an
+/* Looks at both files of at least one and at most BROKER_LOOK names, from the first one on, for about BROKER_LOOK_MS.
+ * Returns 0 with *seen, to be freed with free(), or an
  * errno. */
 static int look_at_names(const struct broker_place *p, uint32_t first, char **seen, size_t *length) {
 	const char *name = p->listed, *const end = name + p->listed_length;
+	const int64_t until_ms = clock_ms() + BROKER_LOOK_MS;
 	struct broker_seen *all = malloc((size_t)BROKER_LOOK * BROKER_PAIR * sizeof *all);
 	size_t n = 0;
 	if (!all) return ENOMEM;
 	while (name < end && first--) name += strlen(name) + 1;
-	for (; name < end && n < (size_t)BROKER_LOOK * BROKER_PAIR; name += strlen(name) + 1) {
+	for (; name < end && n < (size_t)BROKER_LOOK * BROKER_PAIR && (!n || clock_ms() < until_ms);
+		 name += strlen(name) + 1) {
 		all[n++] = look_at(p->directory, name, "fullchain.pem");
 		all[n++] = look_at(p->directory, name, "privkey.pem");
 	}
@@ -218,6 +224,20 @@ struct result {
 	int fd;     /* -1: none */
 };
 
+/* Reads a file. Returns 0 with *text, to be freed with free(), or an errno. */
+static int read_file(const struct broker_place *p, const struct broker_request *q, char **text, size_t *length) {
+	struct stat st;
+	int fd = -1, error = look_up(p, q, &st, &fd);
+	if (error) {
+		if (fd != -1) close(fd);
+		return error;
+	}
+	*text = file_load(fd, BROKER_FILE_MAX, &st);
+	if (!*text) return errno;
+	*length = (size_t)st.st_size;
+	return 0;
+}
+
 /* Handles a request that is allowed. Returns 0 or an errno. */
 static int act(const struct broker *o, struct broker_place *place, const struct broker_request *q, struct result *r) {
 	struct broker_place p = *place;
@@ -226,6 +246,7 @@ static int act(const struct broker *o, struct broker_place *place, const struct 
 	if (p.directory == -1 && (p.directory = broker_open_directory(place)) == -1) return errno;
 	if (q->action == ACTION_LIST) error = list_names(&p, &r->data, &length);
 	else if (q->action == ACTION_LOOK) error = look_at_names(&p, q->first, &r->data, &length);
+	else if (q->action == ACTION_READ) error = read_file(&p, q, &r->data, &length);
 	else if (q->action == ACTION_CONNECT) error = connect_to(o, &p, q->name, &r->fd);
 	else error = look_up(&p, q, &r->reply.st, &r->fd);
 	if (!error && q->action == ACTION_LIST && p.rule == BROKER_PAIRS) keep_listed(place, r->data, length);

@@ -8,8 +8,11 @@ enum {
 	BROKER_PLACES = 160,            /* places of a broker */
 	BROKER_NAME = 512,              /* bytes of a name, with its NUL */
 	BROKER_LIST = 16 * 1024 * 1024, /* bytes of the names in a directory */
+	BROKER_FILE_MAX = 1024 * 1024,  /* bytes of a file that is read */
 	BROKER_WAIT_MS = 10000,         /* for an answer: a disk may have to start first */
-	BROKER_LOOK = 256,              /* names whose files are looked at in one request */
+	BROKER_SHORT_WAIT_MS = 1000,    /* the same, while the server serves; but not for a log */
+	BROKER_LOOK = 256,              /* names whose files are looked at in one request, */
+	BROKER_LOOK_MS = 100,           /* or fewer, if that takes so long */
 	BROKER_PAIR = 2,                /* files of a name in BROKER_PAIRS */
 	BROKER_LOG_MODE = 0640          /* of a log file that is created */
 };

@@ -12,7 +12,7 @@ int log_file_place(struct log_file *file, struct broker *broker, const char *pat
 }
 
 int log_file_open(struct log_file *file) {
-	int fd = broker_open(file->broker, file->place, file->name);
+	int fd = broker_open_log(file->broker, file->place, file->name);
 	if (fd == -1) return -1;
 	if (file->fd != -1) close(file->fd);
 	file->fd = fd;

@@ -190,8 +190,8 @@ static const int server_calls[] = {
 #endif
 };
 
-/* Calls that the broker needs: it opens files in any mode. */
-static const int broker_calls[] = {CALL(fchdir), CALL(fcntl), CALL(open), CALL(openat)};
+/* Calls that the broker needs: it opens files in any mode, and reads them. */
+static const int broker_calls[] = {CALL(fchdir), CALL(fcntl), CALL(open), CALL(openat), CALL(pread64)};
 
 /* Calls that the leak checker and the threads of a build with a sanitizer need. */
 static const int sanitizer_calls[] = {

@@ -87,17 +87,17 @@ static void note_broken(struct certificate_files *f, const char *shown) {
 /* --- loading --- */
 
 /* Returns the text of a file, to be freed by the caller, or NULL with errno. */
-static char *read_file(const struct certificate_files *f, const struct location *l, struct stat *st) {
-	return file_load(broker_open(f->broker, l->place, l->name), CERTIFICATE_FILE_MAX, st);
+static char *read_file(const struct certificate_files *f, const struct location *l, size_t *length) {
+	return broker_read(f->broker, l->place, l->name, length);
 }
 
 /* Returns the text of a certificate and its key, to be freed by the caller, or NULL with a reason in why. */
 static char *read_pem(const struct certificate_files *f, const struct candidate *c, char *why) {
-	struct stat st;
-	char *key = NULL, *both = NULL, *pem = read_file(f, &c->cert, &st);
+	size_t unused;
+	char *key = NULL, *both = NULL, *pem = read_file(f, &c->cert, &unused);
 	if (!pem) snprintf(why, CERTIFICATE_ERROR, "%s", file_load_error());
 	if (!pem || !c->key.shown) return pem;
-	key = read_file(f, &c->key, &st);
+	key = read_file(f, &c->key, &unused);
 	if (!key || asprintf(&both, "%s\n%s", pem, key) == -1) {
 		snprintf(why, CERTIFICATE_ERROR, "%s: %s", c->key.shown, file_load_error());
 		both = NULL;
@@ -197,9 +197,9 @@ static void update_names(struct walk *w, struct certificate_directory *d) {
 
 /* Returns whether a file may hold a private key: it does, or cannot be read. */
 static bool may_hold_key(const struct certificate_files *f, const struct location *l) {
-	struct stat st;
-	char *text = read_file(f, l, &st);
-	bool may = text ? key_file_has_key((struct slice){.at = text, .length = (size_t)st.st_size}) : errno != ENOENT;
+	size_t length;
+	char *text = read_file(f, l, &length);
+	bool may = text ? key_file_has_key((struct slice){.at = text, .length = length}) : errno != ENOENT;
 	free(text);
 	return may;
 }
@@ -221,7 +221,7 @@ static void visit_root_file(struct walk *w, const char *name, const char *host) 
 			return;
 		}
 		keep_from_clients(w, &st);
-		if ((uint64_t)st.st_size > CERTIFICATE_FILE_MAX) return; /* it is no certificate, and is not served either */
+		if ((uint64_t)st.st_size > BROKER_FILE_MAX) return; /* it is no certificate, and is not served either */
 		c.problem = "everybody may read the private key in it (chmod o-r)";
 	} else {
 		keep_from_clients(w, &st);
@@ -421,7 +421,7 @@ static void add_pair(struct certificate_files *f, const char *cert, const char *
 
 static int read_client_ca(struct certificate_files *f, const char *file) {
 	struct stat st;
-	char error[PEM_ERROR], *text = file_load(open(file, O_RDONLY | O_CLOEXEC), CERTIFICATE_FILE_MAX, &st);
+	char error[PEM_ERROR], *text = file_load(open(file, O_RDONLY | O_CLOEXEC), BROKER_FILE_MAX, &st);
 	if (!text) return notice_cannot("use", file, file_load_error());
 	STACK_OF(X509) *authorities = pem_certificates(text, INT_MAX, error);
 	free(text);

@@ -12,12 +12,11 @@
 #include "gatling/tls/certificates.h"
 
 enum {
-	CERTIFICATE_FILE_MAX = 1024 * 1024, /* bytes of a file */
-	CERTIFICATE_FILES_MAX = 65536,      /* certificates */
-	CERTIFICATE_RETRY_S = 60,           /* time after which files that failed are tried again */
-	CERTIFICATE_CHECK_S = 1,            /* time between two calls of certificate_files_refresh() */
-	CERTIFICATE_CHECK_PART = 100,       /* looking at the files takes at most this part (1/100) of the time, */
-	CERTIFICATE_PAUSE_MS = 10000        /* or there is so much time between two looks */
+	CERTIFICATE_FILES_MAX = 65536, /* certificates */
+	CERTIFICATE_RETRY_S = 60,      /* time after which files that failed are tried again */
+	CERTIFICATE_CHECK_S = 1,       /* time between two calls of certificate_files_refresh() */
+	CERTIFICATE_CHECK_PART = 100,  /* looking at the files takes at most this part (1/100) of the time, */
+	CERTIFICATE_PAUSE_MS = 10000   /* or there is so much time between two looks */
 };
 
 enum { CERTS_MAX = 64 }; /* options --cert */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,12 +19,6 @@
 static char directory[] = "/tmp/gatling-test-XXXXXX";
 static struct broker *broker;
 static int file, pems, pairs, log_place;
-static bool hurry; /* waits for answers end within a second */
-
-int poll(struct pollfd *fds, nfds_t count, int wait_ms) {
-	const struct timespec limit = {.tv_sec = hurry ? 0 : wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L};
-	return ppoll(fds, count, &limit, NULL);
-}
 
 /* As in a container. */
 int unshare(int flags) {
@@ -76,26 +69,30 @@ static int tear_down(void **state) {
 
 static int error_of(int place, const char *name) {
 	struct stat st;
-	int fd = broker_open(broker, place, name), error = fd == -1 ? errno : 0;
-	if (fd != -1) close(fd);
+	size_t length;
+	char *text = broker_read(broker, place, name, &length);
+	int error = text ? 0 : errno;
+	free(text);
+	if (!error || error == EPERM) assert_true(broker_open_log(broker, place, name) == -1 && errno == EPERM);
 	if (error == EPERM) assert_true(broker_stat(broker, place, name, &st) == -1 && errno == EPERM);
 	return error;
 }
 
 static void what_was_named_is_opened(void **state) {
-	char text[64] = "";
+	size_t length;
 	(void)state;
-	int fd = broker_open(broker, file, "cert");
-	assert_true(read(fd, text, sizeof text) == 4 && memcmp(text, "cert", 4) == 0);
-	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	close(fd);
+	char *text = broker_read(broker, file, "cert", &length);
+	assert_true(text && length == 4);
+	assert_string_equal(text, "cert");
+	free(text);
 	assert_int_equal(error_of(pems, "a.pem"), 0);
 	assert_int_equal(error_of(pems, "none.pem"), ENOENT);
 	assert_int_equal(error_of(pairs, "site/fullchain.pem"), 0);
 	assert_int_equal(error_of(pairs, "site/privkey.pem"), 0);
 	assert_int_equal(error_of(pairs, "none/privkey.pem"), ENOENT);
-	fd = broker_open(broker, log_place, "log");
-	assert_true(write(fd, "x", 1) == 1 && fcntl(fd, F_GETFL) & O_APPEND);
+	int fd = broker_open_log(broker, log_place, "log");
+	assert_true(write(fd, "x", 1) == 1 && fcntl(fd, F_GETFL) & O_APPEND && fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(!broker_read(broker, log_place, "log", &length) && errno == EPERM);
 	close(fd);
 }
 
@@ -151,12 +148,13 @@ static void a_directory_is_listed_as_far_as_it_may_be_opened(void **state) {
 
 static void stat_says_what_it_says(void **state) {
 	struct stat st = {0};
+	size_t length;
 	(void)state;
 	assert_int_equal(broker_stat(broker, pems, "a.pem", &st), 0);
 	assert_true(S_ISREG(st.st_mode) && st.st_size == 5);
 	assert_int_equal(broker_stat(broker, pems, ".", &st), 0);
 	assert_true(S_ISDIR(st.st_mode));
-	assert_true(broker_open(broker, pems, ".") == -1 && errno == EPERM);
+	assert_true(!broker_read(broker, pems, ".", &length) && errno == EPERM);
 	assert_true(broker_stat(broker, file, ".", &st) == -1 && errno == EPERM);
 	assert_true(broker_stat(broker, pems, "none.pem", &st) == -1 && errno == ENOENT);
 }
@@ -207,11 +205,10 @@ static void a_disk_that_hangs_is_not_waited_for(void **state) {
 	(void)state;
 	const pid_t process = process_of_broker();
 	assert_int_equal(kill(process, SIGSTOP), 0);
-	hurry = true;
+	broker_hurry(broker);
 	assert_int_equal(error_of(file, "cert"), ETIMEDOUT);
 	assert_int_equal(error_of(pems, "a.pem"), ETIMEDOUT);
 	assert_true(broker_is_late(broker));
-	hurry = false;
 	assert_int_equal(kill(process, SIGCONT), 0);
 	const time_t started = time(NULL);
 	while (broker_is_late(broker) && time(NULL) - started < 10) continue;
@@ -272,7 +269,7 @@ static void sockets_are_connected_to_where_that_was_named(void **state) {
 	for (int place = 0; place < 2; place++) {
 		struct stat st;
 		size_t length;
-		assert_true(broker_open(o, place, "app.sock") == -1 && errno == EPERM);
+		assert_true(broker_open_log(o, place, "app.sock") == -1 && errno == EPERM);
 		assert_true(broker_stat(o, place, ".", &st) == -1 && errno == EPERM);
 		assert_true(!broker_list(o, place, &length) && errno == EPERM);
 	}

@@ -3,14 +3,16 @@ answered with 503 within a second or so, and nothing else waits for it."""
 
 import contextlib
 import random
+import signal
 import time
 
 import pytest
 
-from gatling import Root, Server, eventually
+from gatling import Root, Server, certificate, eventually
 from http2 import Http2
 from slow import settled, slowed
 from test_guard import HASHES, basic
+from test_https import FLAGS, Tls, names
 from upstream import Upstream
 
 LARGE = random.Random(5).randbytes(3_000_000)
@@ -224,6 +226,33 @@ def test_a_directory_with_many_names_is_served_too(build):
             assert server.get(f"/far/{n}.txt").body == b"%d" % n
         assert server.get("/far/1.txt", "Accept-Encoding: gzip").body == b"packed"
         assert server.get("/far/600.txt").status == 404
+
+
+def test_certificates_that_hang_stay_in_use(build):
+    """Handshakes, requests and signals do not wait for them; and when that ends, new ones are taken up."""
+    old, new = certificate("DNS:localhost,DNS:old"), certificate("DNS:localhost,DNS:new")
+
+    def pair(cert, key):
+        return {"localhost/fullchain.pem": cert.read_bytes(), "localhost/privkey.pem": key.read_bytes()}
+
+    def name(server):
+        with server.connect() as c:
+            assert c.get("/").status == 200
+            return names(c).rpartition(":")[2]
+
+    with slowed(pair(*old), *FORGETS) as disk, Tls(build, Root({"index.html": b"x"}), *FLAGS, "--cert-dir", disk.path) as server:
+        assert name(server) == "old"
+        disk.hang()
+        for path, content in pair(*new).items():
+            disk.source.write(path, content)
+        eventually(lambda: [line for line in server.errors if "gatling-broker waits" in line])
+        for signal_number in range(2):
+            server.signal(signal.SIGHUP)
+            eventually(lambda n=signal_number: sum("SIGHUP" in line for line in server.errors) > n, 2)
+        answer, seconds = timed(name, server)
+        assert answer == "old" and seconds < HUNG_S
+        disk.go_on()
+        eventually(lambda: name(server) == "new")
 
 
 def test_the_server_ends_though_a_file_system_hangs(build, monkeypatch):
