@@ -15,6 +15,9 @@
  * milliseconds. */
 enum { ADDRESS_SHIFT = 38, HEAD_SHIFT = 60 };
 
+/* The same of one that takes memory: pages, and behind them its age, so that of two with as much the older one goes. */
+enum { PAGE_SHIFT = 12, PAGES_SHIFT = 32 };
+
 /* Returns the rank of a connection; 0: it stays open. */
 typedef int64_t rank_fn(const struct conn_context *w, const struct shed *s, const struct walked *at);
 
@@ -192,14 +195,33 @@ static uint64_t most_of(const struct conn_context *w, enum budget budget) {
 static walk_fn *const has_of[BUDGETS] = {
 	[BUDGET_OF_CLIENTS] = kept, [BUDGET_OF_QUIC] = all_of_quic, [BUDGET_OF_ALL] = all};
 
+/* Returns how much of what a connection has may be that of a handshake, which is young. */
+static int64_t of_handshake(const struct conn_context *w, const struct walked *at) {
+	if (age_of(w, at) > SHED_HEAD_MS) return 0;
+	if (!at->is->is_unfinished(at->connection) && !at->is->is_idle(at->connection)) return 0;
+	const int64_t has = all(w, at);
+	return has < SHED_HANDSHAKE ? has : SHED_HANDSHAKE;
+}
+
+/* Returns whether those who come are spared: what their handshakes take does not count, or they would be closed before
+ * those who stay. But not if handshakes have taken half of the memory. */
+static bool spares_handshakes(const struct conn_context *w, enum budget budget) {
+	int64_t sum = 0;
+	if (budget != BUDGET_OF_ALL) return false;
+	for (struct walked at = {0}; walk_on(&at, w);)
+		if (at.is->is_unfinished(at.connection)) sum += of_handshake(w, &at);
+	return (uint64_t)sum <= most_of(w, budget) / 2;
+}
+
 /* Those of heavy addresses come first. Connections of QUIC that wait for a request follow, the longest idle first: most
  * of what they take is of the library, whatever they do. */
 static int64_t memory_rank(const struct conn_context *w, const struct shed *s, const struct walked *at) {
-	const int64_t has = has_of[s->budget](w, at);
+	const int64_t has = has_of[s->budget](w, at), counts = has - (s->spares ? of_handshake(w, at) : 0);
 	const int64_t heavy = (int64_t)heavy_weight(&s->heavy, at->is->peer(at->connection));
 	if (heavy) return has ? (INT64_C(1) << (HEAD_SHIFT + 1)) + heavy + has : 0;
 	const bool idle = s->budget == BUDGET_OF_QUIC && has && age_of(w, at) > SHED_IDLE_MS;
-	return idle && at->is->is_idle(at->connection) ? (INT64_C(1) << HEAD_SHIFT) + age_of(w, at) : has;
+	if (idle && at->is->is_idle(at->connection)) return (INT64_C(1) << HEAD_SHIFT) + age_of(w, at);
+	return has ? ((1 + (counts >> PAGE_SHIFT)) << PAGES_SHIFT) + age_of(w, at) : 0;
 }
 
 static bool exceeds(const struct conn_context *w, enum budget budget) {
@@ -229,6 +251,7 @@ __attribute__((cold)) static void shed_memory(struct conn_context *w, enum budge
 	unsigned gone = 0;
 	s->budget = budget;
 	while (!has_relief(w, budget)) {
+		s->spares = spares_handshakes(w, budget);
 		heavy_find(&s->heavy, w, has_of[budget], false);
 		find(w, s, memory_rank);
 		if (!s->count) break;

@@ -8,15 +8,16 @@
 #include "gatling/load/heavy.h"
 
 enum {
-	SHED_FROM = 90,        /* per cent of its connections at which a worker begins to close some, */
-	SHED_LAST = 95,        /* and above which an address that has all of them gives way, too, down to SHED_FROM, */
-	SHED_LAST_LEAST = 100, /* if there may be so many; */
-	SHED_ALONE_MS = 1000,  /* this ends when there was no walk for so long */
-	SHED_HEAD_MS = 3000,   /* how long a head or handshake may take, */
-	SHED_IDLE_MS = 1000,   /* and a connection may be idle, before it is closed to make room */
-	SHED_BATCH = 64,       /* connections closed at a time */
-	SHED_CANDIDATES = 512, /* connections that one walk over all of them remembers */
-	SHED_WALK_MS = 100     /* the time between two walks */
+	SHED_FROM = 90,         /* per cent of its connections at which a worker begins to close some, */
+	SHED_LAST = 95,         /* and above which an address that has all of them gives way, too, down to SHED_FROM, */
+	SHED_LAST_LEAST = 100,  /* if there may be so many; */
+	SHED_ALONE_MS = 1000,   /* this ends when there was no walk for so long */
+	SHED_HEAD_MS = 3000,    /* how long a head or handshake may take, */
+	SHED_HANDSHAKE = 49152, /* and the bytes of memory that a handshake may take so long, */
+	SHED_IDLE_MS = 1000,    /* and a connection may be idle, before it is closed to make room */
+	SHED_BATCH = 64,        /* connections closed at a time */
+	SHED_CANDIDATES = 512,  /* connections that one walk over all of them remembers */
+	SHED_WALK_MS = 100      /* the time between two walks */
 };
 
 /* Of what memory there is a limit. */
@@ -31,7 +32,8 @@ struct shed {
 	unsigned first, count;            /* the candidates from first to count have not been tried yet */
 	bool descriptors;                 /* they are those that have one */
 	bool alone;                       /* an address that has all was heavy in the last walk */
-	enum budget budget;               /* of which they have most, if this is about memory */
+	enum budget budget;               /* of which they have most, if this is about memory, */
+	bool spares;                      /* without that of young handshakes */
 	int64_t walk_ms;                  /* when the next walk may be */
 	unsigned long heads, idle, refused;
 	struct heavy_addresses heavy; /* as of the last walk */
@@ -52,8 +54,9 @@ void shed_say_full(struct conn_context *context);
 
 /* Called after each connection has had its turn, since many may have come at once. If more memory is taken than is
  * allowed, closes connections until there is room again: first those of addresses with more than an eighth of it, and
- * then those that take most; of QUIC, if it has too much, before these those that are idle longest.
- * shed_over_quic_budget() does the same after those of QUIC. */
+ * then those that take most, of two that take as much the older one; those whose handshake is not older than
+ * SHED_HEAD_MS only as far as they take more than SHED_HANDSHAKE, unless such take more than half of it; of QUIC, if it
+ * has too much, before these those that are idle longest. shed_over_quic_budget() does the same after those of QUIC. */
 void shed_over_budget(struct conn_context *context);
 void shed_over_quic_budget(struct conn_context *context);
 

@@ -1,5 +1,6 @@
 """Which connections a full worker closes first, and what clients can make it keep."""
 
+import contextlib
 import functools
 import itertools
 import os
@@ -338,6 +339,55 @@ def in_group_of(size):
     files = " ".join(f"{groups}/{name}" for name in ("memory/memory.limit_in_bytes", "memory.max"))
     script = f'mount -t tmpfs none {groups} && mkdir {groups}/memory && echo {size} | tee {files} >/dev/null && exec "$@"'
     return ["unshare", "--mount", "sh", "-c", script, "sh"]
+
+
+class Young:
+    """A connection whose handshake has begun; the server has answered."""
+
+    def __init__(self, server):
+        self.socket = socket.create_connection(("127.0.0.1", server.tls_port), source_address=(next(ADDRESSES), 0))
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = trusting().wrap_bio(self.incoming, self.outgoing)
+        with pytest.raises(ssl.SSLWantReadError):
+            self.tls.do_handshake()
+        self.socket.sendall(self.outgoing.read())
+        self.socket.recv(1, socket.MSG_PEEK)
+
+    def complete(self):
+        """Completes the handshake."""
+        while self.tls.version() is None or self.outgoing.pending:
+            self.incoming.write(self.socket.recv(65536))
+            with contextlib.suppress(ssl.SSLWantReadError):
+                self.tls.do_handshake()
+            self.socket.sendall(self.outgoing.read())
+        return self.socket
+
+    def get(self):
+        """Returns the first octet of an answer."""
+        with self.complete():
+            self.tls.write(b"GET /small.bin HTTP/1.0\r\n\r\n")
+            self.socket.sendall(self.outgoing.read())
+            while True:
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    return self.tls.read(1)
+                received = self.socket.recv(65536)
+                assert received, "closed"
+                self.incoming.write(received)
+
+
+@pytest.mark.clear
+def test_who_comes_is_not_dearer_than_who_stays(plain, files):
+    """A handshake takes more than an idle connection. Those take all memory, from many addresses."""
+    cert, key = certificate()
+    flags = ("-j", "1", "-n", "--cert", cert, "--key", key, "--tls-port", "0", "--limit", "memory=16M")
+    with Server(plain, files, *flags) as server, contextlib.ExitStack() as held:
+        full = False
+        while not full:
+            young = [Young(server) for _ in range(20)]
+            for _ in range(50):
+                held.enter_context(Young(server).complete())
+            full = any("--limit memory" in line for line in server.errors)
+            assert [client.get() for client in young] == [b"H"] * 20
 
 
 @pytest.mark.clear
