@@ -423,7 +423,11 @@ static int read_client_ca(struct certificate_files *f, const char *file) {
 	struct stat st;
 	char error[PEM_ERROR], *text = file_load(open(file, O_RDONLY | O_CLOEXEC), BROKER_FILE_MAX, &st);
 	if (!text) return notice_cannot("use", file, file_load_error());
-	STACK_OF(X509) *authorities = pem_certificates(text, INT_MAX, error);
+	struct pem_reader *reader = pem_reader_new();
+	STACK_OF(X509) *authorities = NULL;
+	if (reader) authorities = pem_certificates(reader, text, INT_MAX, error);
+	else snprintf(error, sizeof error, "%s", strerror(ENOMEM));
+	pem_reader_free(reader);
 	free(text);
 	if (!authorities) return notice_cannot("use", file, error);
 	f->context = tls_context_new(authorities);

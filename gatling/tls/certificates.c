@@ -37,8 +37,9 @@ struct certified_name {
 
 struct certificates {
 	atomic_uint references;
-	SSL_CTX *context;   /* without certificates: certificates_choose() gives them to each connection */
-	struct pair **pair; /* in the order of addition */
+	SSL_CTX *context;          /* without certificates: certificates_choose() gives them to each connection */
+	struct pem_reader *reader; /* NULL: the set is sealed */
+	struct pair **pair;        /* in the order of addition */
 	unsigned pairs;
 	uint64_t valid;              /* the result of validity() in certificates_seal() */
 	struct certified_name *name; /* sorted; filled in by certificates_seal() */
@@ -61,6 +62,7 @@ static void pair_release(struct pair *p) {
 void certificates_release(struct certificates *set) {
 	if (!set || atomic_fetch_sub(&set->references, 1) > 1) return;
 	SSL_CTX_free(set->context);
+	pem_reader_free(set->reader);
 	for (unsigned i = 0; i < set->pairs; i++) pair_release(set->pair[i]);
 	free(set->pair);
 	free(set->name);
@@ -313,12 +315,12 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 	int keys = 0, result = 0;
 	unsigned pairs = set->pairs;
 	ERR_clear_error();
-	STACK_OF(X509) *all = pem_certificates(from->pem, CERTIFICATES_IN_FILE_MAX, error);
+	STACK_OF(X509) *all = pem_certificates(set->reader, from->pem, CERTIFICATES_IN_FILE_MAX, error);
 	BIO *text = BIO_new_mem_buf(from->pem, -1);
 	if (!all) result = -1;
 	else if (!text) result = fail(error, "no memory");
 	for (EVP_PKEY *key; result == 0 && keys < count; keys++) {
-		if (!(key = PEM_read_bio_PrivateKey(text, NULL, pem_no_password, NULL))) break;
+		if (!(key = pem_next_key(set->reader, text))) break;
 		result = add_key(set, key, all, from, error);
 		EVP_PKEY_free(key);
 	}
@@ -355,6 +357,8 @@ bool certificates_outdated(const struct certificates *set) { return validity(set
 int certificates_seal(struct certificates *set) {
 	const time_t now = time(NULL);
 	size_t count = set->pairs, n = 0;
+	pem_reader_free(set->reader);
+	set->reader = NULL;
 	for (unsigned i = 0; i < set->pairs; i++)
 		for (size_t at = 0; at < set->pair[i]->names.length; at++) count += !set->pair[i]->names.at[at];
 	set->name = calloc(count + 1, sizeof *set->name);
@@ -469,7 +473,13 @@ SSL_CTX *certificates_context(const struct certificates *set) { return set->cont
 
 struct certificates *certificates_new(SSL_CTX *context) {
 	struct certificates *set = calloc(1, sizeof *set);
-	if (!set) return NULL;
+	struct pem_reader *reader = pem_reader_new();
+	if (!set || !reader) {
+		free(set);
+		pem_reader_free(reader);
+		return NULL;
+	}
+	set->reader = reader;
 	atomic_init(&set->references, 1);
 	SSL_CTX_up_ref(context);
 	set->context = context;

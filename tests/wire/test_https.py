@@ -134,6 +134,22 @@ def test_a_directory_of_certbot_has_a_certificate_for_each_name(first_build, fil
                 assert names(c) == f"DNS:{name}"
 
 
+def test_keys_of_all_formats_are_read_after_one_another(first_build, files):
+    live, issuer = Root({}).path, certificate("DNS:issuer")[0].read_bytes()
+    kinds = {"ec": ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), "rsa": RSA, "ed25519": ("ed25519",)}
+    for name in ("ec", "rsa", "ed25519", "traditional.ec", "traditional.rsa", "again.ec", "again.rsa"):
+        cert, key = certificate(f"DNS:{name}", kinds[name.rpartition(".")[2]])
+        (live / name).mkdir()
+        (live / name / "fullchain.pem").write_bytes(cert.read_bytes() + issuer)
+        form = ["-traditional"] if name.startswith("traditional") else []
+        written = subprocess.run(["openssl", "pkey", *form, "-in", key], check=True, capture_output=True)
+        (live / name / "privkey.pem").write_bytes(written.stdout)
+    with Tls(first_build, files, *FLAGS, "--cert-dir", live) as server:
+        for directory in live.iterdir():
+            with server.connect(name=directory.name) as c:
+                assert names(c) == f"DNS:{directory.name}"
+
+
 @pytest.mark.parametrize("in_one_file", [False, True])
 def test_keys_of_both_kinds_stand_side_by_side(first_build, files, in_one_file):
     pairs = [certificate("DNS:localhost,DNS:a"), certificate("DNS:a,DNS:LOCALHOST,DNS:a", RSA)]
