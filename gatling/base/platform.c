@@ -228,6 +228,7 @@ bool platform_has_ktls(void) {
 #else
 #include <sys/param.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 
 bool platform_has_ktls(void) { return false; }
 
@@ -267,8 +268,13 @@ int platform_open_in_mount(int directory, const char *path, int flags, bool bene
 }
 
 bool platform_is_remote(int directory) {
+#ifdef ST_LOCAL /* NetBSD */
+	struct statvfs s;
+	return fstatvfs(directory, &s) == -1 || !(s.f_flag & ST_LOCAL);
+#else
 	struct statfs s;
 	return fstatfs(directory, &s) == -1 || !(s.f_flags & MNT_LOCAL);
+#endif
 }
 
 int platform_peer_user(int fd, uid_t *user) {

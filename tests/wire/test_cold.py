@@ -152,6 +152,7 @@ def read_from_disk(server, threads):
     return count
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
 def test_a_thread_has_the_disk_read_and_not_the_loop(plain, files, known):
     """The kernel reads ahead for whoever reads, and continues where the loop reaches the page that
