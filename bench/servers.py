@@ -7,7 +7,7 @@ has a large backlog:
 
     nginx     sendfile, tcp_nopush, open_file_cache; "listen ... deferred reuseport backlog"
     h2o       one thread; defers by itself
-    lighttpd  stat-cache-engine simple, sendfile, listen-backlog, defer-accept
+    lighttpd  stat-cache-engine simple, sendfile, listen-backlog, defer-accept; 65,535 requests are the most
     caddy     GOMAXPROCS; it has no cache of open files and cannot defer
     uring     gatling again, built with IO=uring
     epoll     smallest: the smallest program that answers from memory with epoll(7), one file
@@ -29,13 +29,13 @@ TCP:
     lighttpd  mod_openssl, else it does not speak TLS; it answers 8 requests of a connection at a time
     caddy     does not announce HTTP/3 in each answer, unless it is to speak that
 
-A build with HTTP/3 may take libraries that this system has not, and other servers with HTTP/3 may
-be installed in another system: each then runs in the root of that system (tests/root.py, as root).
+They are those of the system: versus/today.py is one with today's.
 """
 
 import contextlib
 import functools
 import os
+import re
 import resource
 import shutil
 import socket
@@ -46,10 +46,7 @@ import time
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-sys.path.append(str(TOP / "tests"))
-
 from processes import Process
-from root import inside
 
 BACKLOG = 65535
 CONNECTIONS_MAX = 19000  # of a worker, fewer than its limit on descriptors
@@ -143,7 +140,7 @@ LASTING = {
     keepalive_timeout 3600s;""",
     "h2o": """http1-request-timeout: 3600
 http2-idle-timeout: 3600""",
-    "lighttpd": f"""server.max-keep-alive-requests = 2000000000
+    "lighttpd": f"""server.max-keep-alive-requests = 65535
 server.max-keep-alive-idle = 3600
 server.max-read-idle = 3600
 server.listen-backlog = {BACKLOG}
@@ -181,6 +178,10 @@ HTTP3 = {
 }
 # The text for {more} in a configuration with HTTP/3. With quic_bpf fewer connections break at a reload.
 HTTP3_MORE = {"nginx": "quic_bpf on;", "caddy": " h3"}
+
+
+SAYS_VERSION = ["nginx", "-v"], ["h2o", "--version"], ["lighttpd", "-v"], ["caddy", "version"], ["haproxy", "-v"], ["openssl", "version"]
+VERSION = r"\d+(\.\d+)+"
 
 
 def raise_descriptor_limit():
@@ -290,22 +291,19 @@ def make_certificate(address):
 
 
 class Servers:
-    """Starts servers of a temporary directory. At the end stops them and removes it. own: the root
-    of the system whose libraries the build takes; others: that of the system in which the other
-    servers are installed; by default this one."""
+    """Starts servers of a temporary directory. At the end stops them and removes it."""
 
-    def __init__(self, build, own=None, others=None):
+    def __init__(self, build):
         self.build = Path(build)
         self.directory = Path(tempfile.mkdtemp(prefix="gatling-versus-"))
         self.directory.chmod(0o755)
-        shared = [str(self.directory), str(self.build.resolve()), str(TOP)]
-        self.own, self.others = (inside(root, "/", *shared) if root else [] for root in (own, others))
         self.root = self.directory / "root"
         self.root.mkdir()
         self.cores = sorted(os.sched_getaffinity(0))
         self.running = []
 
     def __enter__(self):
+        print(versions(), flush=True)
         return self
 
     def __exit__(self, *_):
@@ -327,22 +325,22 @@ class Servers:
         return path
 
     def program(self, name):
-        """Returns the command that runs a program of the build."""
-        return [*self.own, (self.build.resolve() if self.own else self.build) / name]
+        """Returns the path of a program of the build."""
+        return self.build / name
 
     def command(self, name, port, workers, file, once, listen, protocol, production=False):
         if name in ("gatling", "uring"):
             ports = ["-p", port]
             if protocol in TLS_PROTOCOLS:
                 ports = ["-p", 0, "--https", "--tls-port", port, "--cert", self.certificate]
-            return [*self.program("uring/gatling" if name == "uring" else name), "-c", self.root, "-i", "127.0.0.1", *ports, "-n", "-j", workers, *([] if production else ["-T", "3600"])]
+            return [self.program("uring/gatling" if name == "uring" else name), "-c", self.root, "-i", "127.0.0.1", *ports, "-n", "-j", workers, *([] if production else ["-T", "3600"])]
         if name in YARDSTICKS:
             flags = ["-1"] * once + ["-l"] * (name == "lazy")
-            return [*self.program("bench/smallest"), *flags, port, self.root / file]
+            return [self.program("bench/smallest"), *flags, port, self.root / file]
         path = self.directory / f"{name}-{port}.conf"
         certificate = self.certificate if protocol in TLS_PROTOCOLS else None
         path.write_text(configuration(name, port, self.root, self.directory, protocol, certificate, workers, listen, production))
-        return [*self.others, *CONFIGURED[name][1], path]
+        return [*CONFIGURED[name][1], path]
 
     def start(self, name, workers=1, file=None, once=False, listen=" deferred reuseport", protocol="http", production=False):
         """Starts a server. file and once are for yardsticks, which have a single answer; listen
@@ -363,23 +361,25 @@ class Servers:
 os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin"  # where servers are installed
 
 
-def where(name, root=None):
-    """Returns the path of a server's program in the system with that root (default: this one), or
-    None."""
-    places = os.environ["PATH"] if root is None else f"{root}/usr/sbin:{root}/usr/bin"
-    found = shutil.which(name, path=places)
-    return found and found.removeprefix(str(root))
+def installed(name):
+    return name not in CONFIGURED or shutil.which(name) is not None
 
 
-def installed(name, root=None):
-    return name not in CONFIGURED or where(name, root) is not None
+def versions():
+    """Returns a line with the versions of what is installed, and of the kernel."""
+    found = []
+    for words in SAYS_VERSION:
+        if shutil.which(words[0]):
+            said = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
+            found.append(f"{words[0]} {re.search(VERSION, said)[0]}")
+    return f"# {', '.join(found)}, {os.uname().sysname} {re.search(VERSION, os.uname().release)[0]}"
 
 
-def those_installed(names, program, root=None):
+def those_installed(names, program):
     """Returns those of the servers that are installed, and prints which are not."""
-    for name in [n for n in names if not installed(n, root)]:
+    for name in [n for n in names if not installed(n)]:
         print(f"{program}: {name} is not installed", file=sys.stderr)
-    return [name for name in names if installed(name, root)]
+    return [name for name in names if installed(name)]
 
 
 @functools.cache

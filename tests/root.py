@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -66,11 +67,28 @@ def unpack(tar, path):
         subprocess.run(["cp", "-rT", f"/{source}", Path(path, source)], check=False)
 
 
+def unpacked(tar, path):
+    """Unpacks a tar, unless what is there is of the same one. Only one process may do so at a time."""
+    stamp, made = Path(path, "unpacked"), str(tar.stat().st_mtime_ns)
+    if stamp.exists() and stamp.read_text() == made:
+        return
+    shutil.rmtree(path, ignore_errors=True)
+    Path(path).mkdir(parents=True)
+    unpack(tar, path)
+    Path(path).chmod(0o755)
+    stamp.write_text(made)
+
+
+def pack(path, tar):
+    subprocess.run(["tar", "-C", path, "--exclude=./dev/*", "-cf", tar, "."], check=True)
+
+
 def make_root(release, path):
     """Unpacks a Debian with make and git, and with the suites that its installer enables."""
 
     def bootstrap(tar):
-        lines = [f"deb {suite.format(release)} main" for suite in SUITES]
+        # the index of a mirror that is behind is "expired"; that of a release which is still tested, after a week
+        lines = [f"deb [check-valid-until=no] {suite.format(release)} main" for suite in SUITES]
         subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", "--include=make,git", release, tar, *lines],
                        check=True)  # fmt: skip
 

@@ -11,7 +11,7 @@ import pytest
 PACKAGES = Path(__file__).resolve().parent.parent / ".ci" / "packages"
 USED = ("awk", "cat", "env", "paste", "sh", "sort", "tr", "uname")
 HTTP3 = ("libnghttp3-dev", "libngtcp2-crypto-ossl-dev", "libngtcp2-dev")
-LIBRARIES = "libc6-dev libnghttp2-dev libowfat-dev libseccomp-dev libssl-dev zlib1g-dev"
+LIBRARIES = "libc6-dev libcrypt-dev libnghttp2-dev libowfat-dev libseccomp-dev libssl-dev zlib1g-dev"
 SUDO = {"of no use": "exit 1", "without a password": '[ "$1" = -n ] || exec "$@"'}
 
 
@@ -57,7 +57,7 @@ def test_root_installs_the_compiler_too(tmp_path):
 def test_a_user_is_told_the_command_and_asked_for_no_password(tmp_path, sudo):
     there, said, asked = Machine(tmp_path, uid=1000, sudo=sudo).packages("install", "build")
     assert not there and not [line for line in asked if line != "sudo -n true"]
-    assert said == (f"gatling: missing: cc fmt.h nghttp2/nghttp2.h openssl/sha.h seccomp.h stdio.h zlib.h: "
+    assert said == (f"gatling: missing: cc crypt.h fmt.h nghttp2/nghttp2.h openssl/sha.h seccomp.h stdio.h zlib.h: "
                     f"install with: sudo apt-get install --no-install-recommends gcc {LIBRARIES}\n")  # fmt: skip
 
 

@@ -118,16 +118,6 @@ def programs_of(*paths):
     return found
 
 
-def program_of(name, file, path, root, enter):
-    """Returns the files of a program of another system, in the directory `name` of a guest, and the
-    words that run it there. path: in that system, whose root has its libraries; enter: the words
-    that run a command in that system."""
-    libraries = re.findall(r"(/\S+) \(0x", command_output(*map(str, enter), "ldd", str(path)))
-    loader = next(Path(library).name for library in libraries if Path(library).name.startswith("ld-"))
-    found = {f"{name}/program": Path(file)} | {f"{name}/{Path(library).name}": Path(root, library[1:]) for library in libraries}
-    return found, [f"/{name}/{loader}", "--library-path", f"/{name}", f"/{name}/program"]
-
-
 def fill_root(root, files, plan):
     """Fills a directory that will be the root of programs. files: {path in it: file}."""
     for inside in ("proc", "sys", "dev", "tmp"):

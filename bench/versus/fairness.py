@@ -70,7 +70,7 @@ def read_slowly(port):
 
 
 def httpbench(running, server, *words):
-    return [*running.program("bench/httpbench"), *words, server.url("/1k")]
+    return [running.program("bench/httpbench"), *words, server.url("/1k")]
 
 
 @contextlib.contextmanager

@@ -3,9 +3,9 @@ and a limit of their rate, in an emulated machine or on the kernel that runs: se
 measures HTTP/1.1, and paths.py.
 
     goodput.py BUILD [--delays MS,...] [--losses PERCENT,...] [--rate MBIT] [--queue MS] [--controls NAME,...]
-               [--downloads N] [--megabytes N] [--own ROOT] [--others ROOT] [--kernel KERNEL] [--out DIR]
+               [--downloads N] [--megabytes N] [--kernel KERNEL] [--out DIR]
 
-BUILD, --own and --others are those of http3.py. The rate is that of each direction, in Mbit/s; what
+BUILD is that of http3.py. The rate is that of each direction, in Mbit/s; what
 exceeds it waits in a queue for --queue milliseconds at most, beside what is under way. TCP and QUIC
 share the server's congestion control, cubic or bbr; nginx and Caddy use what they have for QUIC,
 and are measured with the first one alone. Clients come one after the other, each with its own
@@ -23,10 +23,11 @@ from pathlib import Path
 
 sys.path += [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "suite")]
 
-from guests import program_of
-from paths import NEAR, SHELL, GuestError, Missing, files_of, kernel_of, networks, opening, parse_options, parser_of, run, write_tsv
+from guests import programs_of
+from paths import (NEAR, SHELL, GuestError, Missing, files_of, kernel_of, networks, opening, parse_options, parser_of,
+                   program, run, write_tsv)  # fmt: skip
 from processes import end_on_signals
-from servers import CONFIGURED, Servers, configuration, make_certificate, those_installed, where
+from servers import CONFIGURED, configuration, make_certificate, those_installed, versions
 
 PORTS = {"gatling": 8000, "nginx": 8001, "caddy": 8002}
 CONTESTANTS = [("gatling", "h3"), ("nginx", "h3"), ("caddy", "h3"), ("gatling", "h2")]
@@ -42,21 +43,12 @@ def fail(text):
 # --- the guest ---
 
 
-def programs(arguments, servers):
-    """Returns the files of httpbench and of the servers, and {name: the words that run it}."""
-    found, words = {}, {}
-    for name, path in (("httpbench", "bench/httpbench"), ("gatling", "gatling")):
-        *enter, program = servers.program(path)
-        files, words[name] = program_of(name, program, program.resolve(), arguments.own or "/", enter)
-        found |= files
+def commands(arguments):
+    """Returns the command that starts each server in a guest."""
+    found = {"gatling": f"gatling -c /www -i {NEAR} -p 0 --https --tls-port {PORTS['gatling']} --cert /certificate.pem -n -j 1 -T 3600"}
     for name in [name for name in arguments.servers if name in CONFIGURED]:
-        path = where(name, arguments.others)
-        files, run_it = program_of(name, Path(f"{arguments.others or ''}{path}"), path, arguments.others or "/", servers.others)
-        found |= files
-        words[name] = [*run_it, *CONFIGURED[name][1][1:], f"/{name}.conf"]
-    words["gatling"] += ["-c", "/www", "-i", NEAR, "-p", 0, "--https", "--tls-port", PORTS["gatling"], "--cert", "/certificate.pem", "-n",
-                         "-j", 1, "-T", 3600]  # fmt: skip
-    return found, {name: " ".join(map(str, these)) for name, these in words.items()}
+        found[name] = " ".join([*CONFIGURED[name][1], f"/{name}.conf"])
+    return found
 
 
 def written(arguments):
@@ -74,14 +66,14 @@ def contestants(arguments, control):
             if name in arguments.servers and (name == "gatling" or control == arguments.controls[0])]  # fmt: skip
 
 
-def plan(opened, words, arguments, control):
+def plan(opened, arguments, control):
     """Returns the lines of a plan, which begins with `opened`."""
-    lines = [*opened, *(f"{name} {SHELL} serve {words[name]}" for name in arguments.servers)]
+    lines = [*opened, *(f"{name} {SHELL} serve {commands(arguments)[name]}" for name in arguments.servers)]
     for network, (loss, delay_ms) in networks(arguments).items():
         packets = (delay_ms / 2 + arguments.queue) * arguments.rate * 1000 / PACKET_BITS
         lines.append(f"{network} {SHELL} network {delay_ms / 2:g} {loss:g} {packets:.0f} {arguments.rate}mbit")
         for name, protocol in contestants(arguments, control):
-            lines.append(f"{network}-{name}-{protocol} {SHELL} load {words['httpbench']} {FLAGS[protocol]} --insecure -n {arguments.downloads} "
+            lines.append(f"{network}-{name}-{protocol} {SHELL} load httpbench {FLAGS[protocol]} --insecure -n {arguments.downloads} "
                          f"https://{NEAR}:{PORTS[name]}/download")  # fmt: skip
     return lines
 
@@ -97,13 +89,14 @@ def goodput(text, megabytes):
     return megabytes / result["durations"]["whole"]["percentiles_ns"]["50"] * 1e9
 
 
-def measure(image, arguments, servers, control):
+def measure(image, arguments, control):
     """Returns a row for each network and contestant."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        found, words = programs(arguments, servers)
-        files = files_of(image, [control], written(arguments), directory) | found
-        texts = run(image, files, plan(opening(files, control), words, arguments, control), arguments.build, directory)
+        files = files_of(image, [control], written(arguments), directory)
+        files |= programs_of(*(arguments.build / name for name in ("gatling", "bench/httpbench")))
+        files |= programs_of(*(program(name) for name in arguments.servers if name in CONFIGURED))
+        texts = run(image, files, plan(opening(files, control), arguments, control), arguments.build, directory)
     return [dict(zip(COLUMNS, (control, loss, delay_ms, name, protocol, goodput(texts[f"{network}-{name}-{protocol}"], arguments.megabytes))))
             for network, (loss, delay_ms) in networks(arguments).items() for name, protocol in contestants(arguments, control)]  # fmt: skip
 
@@ -124,24 +117,22 @@ def parse():
     parser.add_argument("--queue", type=float, default=50, metavar="MS", help="at that rate (default: 50)")
     parser.add_argument("--downloads", type=int, default=3, help="of each (default: 3)")
     parser.add_argument("--megabytes", type=int, default=5, help="of a download (default: 5)")
-    parser.add_argument("--own", help="root of the system whose libraries BUILD takes")
-    parser.add_argument("--others", help="root of the system in which nginx and Caddy are installed")
     return parse_options(parser, PORTS, fail)
 
 
 def main():
     arguments = parse()
     end_on_signals()
-    arguments.servers = those_installed(arguments.servers, "goodput", arguments.others)
+    arguments.servers = those_installed(arguments.servers, "goodput")
     arguments.out.mkdir(parents=True, exist_ok=True)
     begun, rows = time.monotonic(), []
     try:
         version, image = kernel_of(arguments)
+        print(versions())
         print(f"{version}: {arguments.downloads} downloads of {arguments.megabytes} MB, {arguments.rate} Mbit/s, a queue of {arguments.queue:g} ms; MB/s",
               flush=True)  # fmt: skip
-        with Servers(arguments.build, arguments.own, arguments.others) as servers:
-            for control in arguments.controls:
-                rows += measure(image, arguments, servers, control)
+        for control in arguments.controls:
+            rows += measure(image, arguments, control)
     except (Missing, GuestError) as problem:
         fail(str(problem))
     print_table(rows)

@@ -1,9 +1,9 @@
 """Measures what hostile clients of QUIC and HTTP/3 (floods_http3.py) cost a server and its other clients: gatling, nginx
 and Caddy in turns, with one worker each.
 
-    hostile_http3.py BUILD [--only FLOOD,...] [--seconds N] [--rounds N] [--servers NAME,...] [--own ROOT] [--others ROOT]
+    hostile_http3.py BUILD [--only FLOOD,...] [--seconds N] [--rounds N] [--servers NAME,...]
 
-BUILD, --own and --others are those of http3.py; the servers have production settings (servers.py). A client requests
+BUILD is that of http3.py; the servers have production settings (servers.py). A client requests
 1 KiB 50 times a second, over HTTPS and then over HTTP/3, with a new connection for every fifth request: alone, and
 beside each flood. fairness.py has the clients' places.
 
@@ -61,14 +61,12 @@ def main():
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--servers", default="gatling,nginx,caddy")
-    parser.add_argument("--own")
-    parser.add_argument("--others")
     arguments = parser.parse_args()
     processes.end_on_signals()
     servers.raise_descriptor_limit()
-    names = servers.those_installed(arguments.servers.split(","), "hostile_http3", arguments.others)
+    names = servers.those_installed(arguments.servers.split(","), "hostile_http3")
     initials()
-    with servers.Servers(arguments.build, arguments.own, arguments.others) as running, contextlib.ExitStack() as awake:
+    with servers.Servers(arguments.build) as running, contextlib.ExitStack() as awake:
         running.add_file("1k", KB)
         running.add_file("10m", 10 * KB * KB)
         print(f"{'':11}" + "".join(f"{client + ' alone':>9}{'beside':>9}" for client in CLIENTS) + "".join(f"{'failed':>7}" for _ in CLIENTS) + "   cpu    MB")

@@ -1,10 +1,8 @@
 """Measures HTTP/3 beside nginx and Caddy, and beside HTTP/2 of this server.
 
-    http3.py BUILD [--turns N] [--seconds S] [--own ROOT] [--others ROOT]
+    http3.py BUILD [--turns N] [--seconds S]
 
-BUILD is one with HTTP3=yes, whose httpbench makes the load. --own is the root of the system whose libraries BUILD takes,
---others that of the system in which nginx and Caddy are installed: by default this one. (Debian 13 with backports has
-the libraries, and Debian forky nginx 1.30 and Caddy 2.11; see tests/root.py.)
+BUILD is one with HTTP3=yes, whose httpbench makes the load.
 
 The network is a loopback of its own, whose packets have 1500 bytes at most, as elsewhere: they may have 65,536 on that
 of the system, which nginx makes use of. Takes root.
@@ -61,7 +59,7 @@ class Contest:
         self.generator = set(running.cores[1:]) or set(running.cores)
 
     def load(self, *flags):
-        command = [*self.running.program("bench/httpbench"), "--insecure", "--json", "-", *flags]
+        command = [self.running.program("bench/httpbench"), "--insecure", "--json", "-", *flags]
         return Process(command, self.generator, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def cost(self, server, protocol, row):
@@ -95,15 +93,13 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3)
-    parser.add_argument("--own")
-    parser.add_argument("--others")
     options = parser.parse_args()
     enter_network()
     end_on_signals()
     servers.raise_descriptor_limit()
     found = {}
     contestants = [("gatling", "--http3"), ("nginx", "--http3"), ("caddy", "--http3"), ("gatling", "--http2")]
-    with servers.Servers(options.build, options.own, options.others) as running:
+    with servers.Servers(options.build) as running:
         running.add_file("1k", 1024)
         running.add_file("10m", MEGABYTES * 1000 * 1000)
         contest = Contest(options.seconds, running)

@@ -1,6 +1,6 @@
 """Counts what clients of HTTP/3 lose while a server is restarted again and again, beside nginx.
 
-    http3_restart.py BUILD [--restarts N] [--own ROOT] [--others ROOT]
+    http3_restart.py BUILD [--restarts N]
 
 The options are those of http3.py, as are the servers. A load keeps 200 connections and makes 500 requests a second on
 them; another makes 200 requests a second, each on a connection of its own. A server is restarted once a second:
@@ -69,12 +69,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--restarts", type=int, default=100)
-    parser.add_argument("--own")
-    parser.add_argument("--others")
     options = parser.parse_args()
     servers.raise_descriptor_limit()
     end_on_signals()
-    with servers.Servers(options.build, options.own, options.others) as running:
+    with servers.Servers(options.build) as running:
         running.add_file("1k", 1024)
         contest = http3.Contest(0, running)
         for name, way in (("take-over", take_over), ("reload", reload)):

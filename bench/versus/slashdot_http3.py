@@ -1,9 +1,9 @@
 """Measures a web server under a crowd that speaks HTTP/3: gatling, nginx and Caddy at 0.5, 1, 2 and 4 times what the
 best of them can do.
 
-    slashdot_http3.py BUILD [--servers NAME,...] [--rate N] [--seconds N] [--own ROOT] [--others ROOT] [--out DIR]
+    slashdot_http3.py BUILD [--servers NAME,...] [--rate N] [--seconds N] [--out DIR]
 
-BUILD, --own and --others are those of http3.py. The servers have the place and the settings that slashdot.py gives
+BUILD is that of http3.py. The servers have the place and the settings that slashdot.py gives
 them. A visitor comes on a connection of its own, from one of 65,536 addresses, requests one page of 8 KiB and leaves;
 httpbench plays all of them, in open loop, as many as are due. A page counts if it comes within PATIENCE_S.
 
@@ -44,7 +44,7 @@ class Place:
 
     def load(self, server, *words):
         """Returns what httpbench says of clients that request one page each."""
-        command = [*self.servers.program("bench/httpbench"), "--http3", "--insecure", "-k", 1, "-t", len(os.sched_getaffinity(0)), "--source", ADDRESSES,
+        command = [self.servers.program("bench/httpbench"), "--http3", "--insecure", "-k", 1, "-t", len(os.sched_getaffinity(0)), "--source", ADDRESSES,
                    "--json", "-", *words, server.url("/page")]  # fmt: skip
         done = processes.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode not in (0, 1):
@@ -85,16 +85,14 @@ def main():
     parser.add_argument("--servers", default="gatling,nginx,caddy")
     parser.add_argument("--rate", type=float, help="pages a second that count as 1 (default: what the best server can do)")
     parser.add_argument("--seconds", type=int, default=8, help="of a run (default: 8)")
-    parser.add_argument("--own", help="root of the system whose libraries BUILD takes")
-    parser.add_argument("--others", help="root of the system in which nginx and Caddy are installed")
     parser.add_argument("--out", type=Path, default=Path("build/versus"))
     arguments = parser.parse_args()
     processes.end_on_signals()
     raise_descriptor_limit()
-    names = those_installed(arguments.servers.split(","), "slashdot_http3", arguments.others)
+    names = those_installed(arguments.servers.split(","), "slashdot_http3")
     arguments.out.mkdir(parents=True, exist_ok=True)
     begun, rows = time.monotonic(), []
-    with Servers(arguments.build, arguments.own, arguments.others) as servers:
+    with Servers(arguments.build) as servers:
         every = servers.cores
         servers.cores = every[: (len(every) + 1) // 2]
         with smaller.Share(SHARE * len(servers.cores)) as share, smaller.steered_loopback(set(every) - set(servers.cores)):

@@ -4,7 +4,6 @@ import fcntl
 import functools
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gatling import Server, certificate
-from root import KEPT, add_backports, environment, inside, kept, make_root, unpack
+from root import KEPT, add_backports, environment, inside, kept, make_root, pack, unpacked
 
 TOP = Path(__file__).resolve().parent.parent.parent
 BUILD_TIMEOUT_S = 1800
@@ -29,7 +28,7 @@ def make_debian(tar):
         apt = ["apt-get", "-q", "install", "-y", "--no-install-recommends", "curl/trixie-backports"]
         for command in (DEPS, apt, ["apt-get", "clean"]):
             run([*inside(path, TOP, TOP), *command])
-        subprocess.run(["tar", "-C", path, "--exclude=./dev/*", "-cf", tar, "."], check=True)
+        pack(path, tar)
 
 
 def run(command, **variables):
@@ -56,14 +55,7 @@ class Http3:
         self.build.mkdir(parents=True, exist_ok=True)
         with open(self.build / "lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            tar = kept("trixie-http3", make_debian)
-            stamp, made = self.root / "unpacked", str(tar.stat().st_mtime_ns)
-            if not stamp.exists() or stamp.read_text() != made:
-                shutil.rmtree(self.root, ignore_errors=True)
-                self.root.mkdir()
-                unpack(tar, self.root)
-                self.root.chmod(0o755)
-                stamp.write_text(made)
+            unpacked(kept("trixie-http3", make_debian), self.root)
             self.run(*DEPS)
             self.run("make", "-s", f"-j{os.cpu_count()}", f"BUILD={self.build}", "check-http3")
 
