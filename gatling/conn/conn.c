@@ -248,6 +248,7 @@ static bool end_input(struct conn *c, struct conn_run *run) {
 static void wait_or_close(struct conn_context *w, struct conn *c, struct conn_run *run) {
 	bool reads = reads_requests(c) || c->state == CONN_PASS;
 	bool closed = c->state == CONN_CLOSED || (reads && c->tls && tls_ended(c->tls) && !end_input(c, run));
+	if (!closed && c->tls) closed = tls_send_held(c->tls) == IOB_FAILED;
 	if (closed || (run->input.length && !conn_keep_input(c, run->input))) {
 		conn_close(w, c);
 		return;

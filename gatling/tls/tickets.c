@@ -9,6 +9,12 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct ticket_key current, previous; /* guarded by the mutex */
+static EVP_CIPHER *cipher_method;           /* fetched once, since that takes locks */
+
+bool tickets_fetch(void) {
+	if (!cipher_method) cipher_method = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
+	return cipher_method;
+}
 
 /* Replaces keys that are too old. The mutex must be locked. Returns 0, or -1 without random bytes. */
 static int rotate(int64_t now_s) {
@@ -61,14 +67,14 @@ int tickets_callback(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 	if (sealing) {
 		if (tickets_seal_key(now_s, &key) == -1) return -1;
 		memcpy(name, key.name, TICKET_NAME);
-		if (RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) != 1 ||
-			!EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) || !use_mac_key(mac, &key))
+		if (RAND_bytes(iv, EVP_CIPHER_get_iv_length(cipher_method)) != 1 ||
+			!EVP_EncryptInit_ex(cipher, cipher_method, NULL, key.cipher, iv) || !use_mac_key(mac, &key))
 			return -1;
 		return 1;
 	}
 	int found = tickets_open_key(now_s, name, &key);
 	if (!found) return 0;
-	if (!EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) || !use_mac_key(mac, &key)) return -1;
+	if (!EVP_DecryptInit_ex(cipher, cipher_method, NULL, key.cipher, iv) || !use_mac_key(mac, &key)) return -1;
 	/* in TLS 1.3 each ticket is used once (RFC 8446, appendix C.4), so 2 sends another */
 	return SSL_version(ssl) >= TLS1_3_VERSION ? 2 : found;
 }

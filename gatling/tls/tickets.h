@@ -4,6 +4,7 @@
 #define GATLING_TLS_TICKETS_H
 
 #include <openssl/ssl.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -24,6 +25,9 @@ int tickets_seal_key(int64_t now_s, struct ticket_key *key);
 /* Writes the key of that name to *key, if it may still decrypt. Returns 1, 2 if the client should get a new ticket, or
  * 0 if there is no such key. */
 int tickets_open_key(int64_t now_s, const unsigned char *name, struct ticket_key *key);
+
+/* Prepares what tickets_callback() needs, in the thread that makes the context. Returns false without memory. */
+bool tickets_fetch(void);
 
 /* For SSL_CTX_set_tlsext_ticket_key_evp_cb(). */
 int tickets_callback(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac,

@@ -12,15 +12,18 @@
 /* bytes, with the overhead of small records and a handshake flight */
 enum { SEALED_ROOM = TLS_BATCH + 16 * 1024 };
 
+enum { OPENSSL_3_2 = 0x30200000 };
+
 struct tls_worker {
 	struct tls_handshaking handshaking;
 	struct certificates *certificates;
 	BIO_METHOD *method;
 	bool kernel; /* the kernel may encrypt records */
 	size_t *library_memory;
-	/* The connection whose bytes are in the buffers. They stay there between two calls only at the end of a handshake,
-	 * see tls_handshake(); another connection discards them. */
-	const struct tls *owner;
+	/* The connection whose bytes are in the buffers. Input stays there between two calls only at the end of a
+	 * handshake, see tls_handshake(), and output until something is sent with it, tls_send_held() or another connection
+	 * needs the buffers. */
+	struct tls *owner;
 	size_t in_at, in_end, sealed_length;
 	char in[TLS_READ];        /* read from its socket, not decrypted yet */
 	char sealed[SEALED_ROOM]; /* encrypted, not sent yet */
@@ -45,13 +48,6 @@ struct tls {
 	char *unsent;
 	size_t unsent_at, unsent_end;
 };
-
-static void claim(const struct tls *t) {
-	struct tls_worker *w = t->worker;
-	if (w->owner == t) return;
-	w->owner = t;
-	w->in_at = w->in_end = w->sealed_length = 0;
-}
 
 /* --- the BIO --- */
 
@@ -159,9 +155,21 @@ static enum iob_result flush(struct tls *t, enum io_rest rest) {
 	return keep_unsent(t, w->sealed + n, part.iov_len - (size_t)n) ? IOB_AGAIN : IOB_FAILED;
 }
 
+static void claim(struct tls *t) {
+	struct tls_worker *w = t->worker;
+	if (w->owner == t) return;
+	if (w->owner && w->sealed_length) (void)flush(w->owner, IO_LAST);
+	w->owner = t;
+	w->in_at = w->in_end = w->sealed_length = 0;
+}
+
 enum iob_result tls_flush(struct tls *t) {
 	claim(t);
 	return flush(t, IO_LAST);
+}
+
+enum iob_result tls_send_held(struct tls *t) {
+	return t->worker->owner == t && t->worker->sealed_length ? flush(t, IO_LAST) : IOB_DONE;
 }
 
 bool tls_blocked(const struct tls *t) { return t->unsent || t->waits; }
@@ -178,7 +186,7 @@ size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
 /* Encrypts all bytes, which the BIO always takes. Returns false, and sets t->failed, if OpenSSL fails. */
 static bool seal(struct tls *t, const char *plain, size_t length) {
 	/* keeps OpenSSL's buffer until the last record; since 3.2 the mode applies to a key, not to each record */
-	const bool keeps = length > TLS_RECORD_MAX && OpenSSL_version_num() < 0x30200000L;
+	const bool keeps = length > TLS_RECORD_MAX && OpenSSL_version_num() < OPENSSL_3_2;
 	if (keeps) SSL_clear_mode(t->ssl, SSL_MODE_RELEASE_BUFFERS);
 	while (length) {
 		size_t record = t->sent < TLS_FIRST_BYTES ? TLS_FIRST_RECORD : TLS_RECORD_MAX, done;
@@ -231,7 +239,7 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 		return result == IOB_DONE && rest == IO_MORE ? end_kernel(t) : result;
 	}
 	claim(t);
-	enum iob_result result = flush(t, IO_LAST);
+	enum iob_result result = t->failed ? IOB_FAILED : t->unsent ? flush(t, IO_LAST) : IOB_DONE;
 	uint64_t left = iob_bytesleft(batch);
 	while (result == IOB_DONE && left) {
 		if (!most) return IOB_AGAIN;
@@ -310,8 +318,9 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 	t->answered |= w->sealed_length > 0;
 	int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, done);
 	ERR_clear_error();
-	enum iob_result result = flush(t, IO_LAST); /* an alert, too */
-	if (result == IOB_FAILED || (done != 1 && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE))
+	enum iob_result result = done == 1 ? IOB_DONE : flush(t, IO_LAST); /* an alert, too */
+	if (result == IOB_FAILED || t->failed ||
+		(done != 1 && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE))
 		return TLS_FAILED;
 	t->waits = error == SSL_ERROR_WANT_WRITE;
 	if (t->waits && io_eagain_write(t->loop, t->fd) == -1) return TLS_FAILED;
@@ -322,7 +331,7 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 		if (!BIO_up_ref(bio)) return TLS_FAILED;
 		SSL_set0_wbio(t->ssl, bio);
 	}
-	set_library_memory(t, TLS_SESSION_MEMORY);
+	set_library_memory(t, OpenSSL_version_num() < OPENSSL_3_2 ? TLS_SESSION_MEMORY : TLS_SESSION_MEMORY_3_2);
 	SSL_set_info_callback(t->ssl, note_step);
 	return TLS_DONE;
 }
@@ -358,7 +367,8 @@ ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 	w->in_at = w->in_end = 0;
 	t->ended = error == SSL_ERROR_ZERO_RETURN;
 	if (error != SSL_ERROR_WANT_READ) ERR_clear_error();
-	enum iob_result result = flush(t, IO_LAST); /* an answer to a key update, or an alert */
+	const bool holds = got && error == SSL_ERROR_WANT_READ;
+	enum iob_result result = holds ? IOB_DONE : flush(t, IO_LAST); /* an answer to a key update, or an alert */
 	if ((error != SSL_ERROR_WANT_READ && !t->ended) || result == IOB_FAILED) {
 		errno = EPROTO;
 		return -1;

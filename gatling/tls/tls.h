@@ -26,9 +26,11 @@ enum {
 	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more: the connection ends. Only OpenSSL can cause
 									that, since responses wait before. */
 	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* bytes of the smallest buffer for tls_read() */
-	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake and after it (growth of resident memory). */
+	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake and after it (growth of resident memory);
+	 * after it since 3.2, whose records have more state, and with the keys of ML-KEM, which 3.5 does not give back. */
 	TLS_HANDSHAKE_MEMORY = 46 * 1024,
 	TLS_SESSION_MEMORY = 14 * 1024,
+	TLS_SESSION_MEMORY_3_2 = 28 * 1024,
 	/* Key updates that a client may send in a second (RFC 8446, section 4.6.3); more: the connection ends. Each takes
 	 * 15 us to compute, and has 27 bytes. */
 	TLS_RENEWALS = 32,
@@ -86,6 +88,10 @@ bool tls_blocked(const struct tls *tls);
 
 /* Sends encrypted output that was kept, without a batch. */
 enum iob_result tls_flush(struct tls *tls);
+
+/* Sends what tls_handshake() or tls_read() has to say at their end, such as session tickets, if tls_send() has not sent
+ * it with something else: call it when the connection begins to wait. */
+enum iob_result tls_send_held(struct tls *tls);
 
 /* Returns how many bytes of memory the connection holds, without those of OpenSSL. */
 size_t tls_memory(const struct tls *tls);

@@ -75,7 +75,7 @@ static bool set_groups(SSL_CTX *context) {
 static bool fetch_methods(void) {
 	EVP_KDF *kdf = EVP_KDF_fetch(NULL, OSSL_KDF_NAME_TLS1_3_KDF, NULL);
 	EVP_MAC *mac = EVP_MAC_fetch(NULL, OSSL_MAC_NAME_HMAC, NULL);
-	bool fetched = kdf && mac;
+	bool fetched = kdf && mac && tickets_fetch();
 	EVP_KDF_free(kdf);
 	EVP_MAC_free(mac);
 	return fetched;
@@ -97,6 +97,7 @@ SSL_CTX *tls_context_new(STACK_OF(X509) * authorities) {
 							   SSL_OP_NO_COMPRESSION | SSL_OP_ENABLE_KTLS);
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF); /* the clients keep tickets */
+	(void)SSL_CTX_set_num_tickets(c, 1);                   /* a resumption brings the next one */
 	SSL_CTX_set_timeout(c, TICKET_PERIOD_S);
 	SSL_CTX_set_client_hello_cb(c, check_hello, NULL);
 	SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);

@@ -353,20 +353,21 @@ class Young:
         self.socket.sendall(self.outgoing.read())
         self.socket.recv(1, socket.MSG_PEEK)
 
-    def complete(self):
-        """Completes the handshake."""
-        while self.tls.version() is None or self.outgoing.pending:
+    def complete(self, content=b""):
+        """Completes the handshake. content: goes with its end."""
+        while True:
             self.incoming.write(self.socket.recv(65536))
             with contextlib.suppress(ssl.SSLWantReadError):
                 self.tls.do_handshake()
-            self.socket.sendall(self.outgoing.read())
+                if content:
+                    self.tls.write(content)
+                break
+        self.socket.sendall(self.outgoing.read())
         return self.socket
 
     def get(self):
         """Returns the first octet of an answer."""
-        with self.complete():
-            self.tls.write(b"GET /small.bin HTTP/1.0\r\n\r\n")
-            self.socket.sendall(self.outgoing.read())
+        with self.complete(b"GET /small.bin HTTP/1.0\r\n\r\n"):
             while True:
                 with contextlib.suppress(ssl.SSLWantReadError):
                     return self.tls.read(1)

@@ -3,9 +3,10 @@
 import signal
 import time
 
-from gatling import Server, eventually
+from gatling import Server, certificate, eventually
 from served import BIG, SMALL
 from system_calls import calls_of
+from test_shedding import Young
 
 WAIT = "epoll_wait"
 REQUEST = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -65,6 +66,13 @@ def test_a_connection_whose_request_comes_later_is_taken_in_with_it(traced):
     calls = traced(client)
     assert "epoll_ctl" not in calls
     assert sum(calls.values()) <= 50 * 7 + 10, calls
+
+
+def test_what_ends_a_handshake_goes_with_the_answer(plain, files, tmp_path):
+    cert, key = certificate()
+    with Server(plain, files, "-j", "1", "-n", "--cert", cert, "--key", key, "--tls-port", "0") as server:
+        calls = calls_of(server, tmp_path / "calls", lambda _: [Young(server).get() for _ in range(20)])
+    assert 20 * 2 <= calls["sendto"] < 20 * 2 + 10, calls
 
 
 def test_a_file_that_does_not_change_is_looked_at_once_a_second(traced, files):
