@@ -145,10 +145,12 @@ static const char *process_name(const struct broker *o) { return connects(o) ? "
 /* Sends a request and receives its answer. If that does not come in time, its error is ETIMEDOUT. Returns false if a
  * call has failed. */
 static bool exchange(struct broker *o, const struct broker_request *q, struct broker_answer *a) {
+	const bool log = q->action == ACTION_OPEN_LOG;
+	const int wait_ms = log ? BROKER_WAIT_MS : o->wait_ms;
+	if (o->late && log) (void)has_answered(o, BROKER_WAIT_MS); /* it is not opened again */
 	if (!catch_up(o)) return false;
 	bool sent = !o->late;
 	if (sent && !broker_send(o->channel, q, sizeof *q)) return false;
-	const int wait_ms = q->action == ACTION_OPEN_LOG ? BROKER_WAIT_MS : o->wait_ms;
 	if (sent && has_answered(o, wait_ms)) return receive(o, a);
 	a->reply.error = ETIMEDOUT;
 	o->late = true;
@@ -176,6 +178,7 @@ static int make_request(struct broker *o, const struct broker_request *q, struct
 	bool complete = exchange(o, q, a);
 	if (!complete) end(o);
 	pthread_mutex_unlock(&o->mutex);
+	if (!complete || a->reply.error == ETIMEDOUT) atomic_fetch_add(&o->missed, 1);
 	if (complete && !a->reply.error) return 0;
 	free(a->data);
 	errno = complete ? a->reply.error : EPIPE;
@@ -240,8 +243,10 @@ struct broker_seen *broker_look(struct broker *o, int place, unsigned first, siz
 
 void broker_hurry(struct broker *o) { o->wait_ms = BROKER_SHORT_WAIT_MS; }
 
+unsigned broker_missed(struct broker *o) { return atomic_load(&o->missed); }
+
 bool broker_is_late(struct broker *o) {
-	pthread_mutex_lock(&o->mutex);
+	if (pthread_mutex_trylock(&o->mutex) != 0) return true;
 	if (!catch_up(o)) end(o);
 	bool late = o->late;
 	pthread_mutex_unlock(&o->mutex);

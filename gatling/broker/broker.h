@@ -66,8 +66,12 @@ int broker_connect(struct broker *broker, const char *path);
  * with errno, as broker_open_log(). */
 int broker_stat(struct broker *broker, int place, const char *name, struct stat *st);
 
-/* Returns whether an answer is still to come after a call has failed with ETIMEDOUT. */
+/* Returns whether an answer is still to come after a call has failed with ETIMEDOUT, or another thread waits for one.
+ */
 bool broker_is_late(struct broker *broker);
+
+/* Returns how many calls have failed with ETIMEDOUT or EPIPE, and so have said nothing about a file. */
+unsigned broker_missed(struct broker *broker);
 
 /* Returns the names in the directory, sorted, each followed by a NUL, to be freed with free(), and writes their length
  * in bytes to *length. Returns NULL with errno on failure. */

@@ -5,6 +5,7 @@
 #define GATLING_BROKER_BROKER_CHANNEL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -39,6 +40,7 @@ struct broker {
 	int wait_ms;           /* for an answer, but for a log */
 	bool ended;            /* a call has failed, and the process was ended */
 	bool late;             /* the answer to the last request has not come yet */
+	atomic_uint missed;    /* calls without an answer */
 	pthread_mutex_t mutex; /* guards channel, ended and late */
 };
 

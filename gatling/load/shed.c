@@ -195,10 +195,9 @@ static uint64_t most_of(const struct conn_context *w, enum budget budget) {
 static walk_fn *const has_of[BUDGETS] = {
 	[BUDGET_OF_CLIENTS] = kept, [BUDGET_OF_QUIC] = all_of_quic, [BUDGET_OF_ALL] = all};
 
-/* Returns how much of what a connection has may be that of a handshake, which is young. */
+/* Returns how much of what a connection has may be that of a young handshake. */
 static int64_t of_handshake(const struct conn_context *w, const struct walked *at) {
-	if (age_of(w, at) > SHED_HEAD_MS) return 0;
-	if (!at->is->is_unfinished(at->connection) && !at->is->is_idle(at->connection)) return 0;
+	if (age_of(w, at) > SHED_HEAD_MS || !at->is->is_unfinished(at->connection)) return 0;
 	const int64_t has = all(w, at);
 	return has < SHED_HANDSHAKE ? has : SHED_HANDSHAKE;
 }
@@ -208,8 +207,7 @@ static int64_t of_handshake(const struct conn_context *w, const struct walked *a
 static bool spares_handshakes(const struct conn_context *w, enum budget budget) {
 	int64_t sum = 0;
 	if (budget != BUDGET_OF_ALL) return false;
-	for (struct walked at = {0}; walk_on(&at, w);)
-		if (at.is->is_unfinished(at.connection)) sum += of_handshake(w, &at);
+	for (struct walked at = {0}; walk_on(&at, w);) sum += of_handshake(w, &at);
 	return (uint64_t)sum <= most_of(w, budget) / 2;
 }
 

@@ -72,7 +72,9 @@ struct walk {
 	bool failed;
 	uint64_t *inode; /* of the files that are used, for key_files_set_tls() */
 	size_t inodes;
-	bool incomplete; /* there was no memory for all of them */
+	bool incomplete;  /* there was no memory for all of them */
+	bool missed;      /* not all files were seen: there was no answer, or no time */
+	int64_t until_ms; /* then it is given up; 0: never */
 };
 
 static int cannot_use(const char *file, const char *why) {
@@ -229,12 +231,19 @@ static void visit_root_file(struct walk *w, const char *name, const char *host) 
 	visit(w, &c);
 }
 
+static bool has_time(struct walk *w) {
+	if (!w->until_ms || clock_ms() < w->until_ms) return true;
+	notice(0, "to look at the certificates takes more than %d s: they stay as they are", CERTIFICATE_WALK_MS / 1000);
+	w->missed = true;
+	return false;
+}
+
 static void walk_root(struct walk *w) {
 	struct certificate_directory *d = &w->files->root;
 	char host[HOST_MAX + 1];
 	if (!w->files->certs) visit_root_file(w, "server.pem", NULL);
 	update_names(w, d);
-	for (const char *file = d->names; file < d->end; file += strlen(file) + 1) {
+	for (const char *file = d->names; file < d->end && has_time(w); file += strlen(file) + 1) {
 		struct slice name = slice_of(file);
 		if (!slice_ends(name, SLICE(".pem")) || slice_equal(name, SLICE("server.pem"))) continue;
 		name.length -= strlen(".pem");
@@ -282,7 +291,7 @@ static void walk_cert_dir(struct walk *w, struct certificate_directory *d) {
 	unsigned first = 0;
 	bool asks = true;
 	update_names(w, d);
-	for (const char *name = d->names; name < d->end; name += strlen(name) + 1, i++, first++) {
+	for (const char *name = d->names; name < d->end && has_time(w); name += strlen(name) + 1, i++, first++) {
 		if (asks && i == names) {
 			free(seen);
 			i = 0;
@@ -301,7 +310,8 @@ static void walk_cert_dir(struct walk *w, struct certificate_directory *d) {
 }
 
 static struct walk walk(struct certificate_files *f, struct certificates *set) {
-	struct walk w = {.files = f, .set = set};
+	struct walk w = {.files = f, .set = set, .until_ms = f->current ? clock_ms() + CERTIFICATE_WALK_MS : 0};
+	const unsigned missed = broker_missed(f->broker);
 	for (unsigned i = 0; i < f->certs; i++) {
 		struct candidate c = f->cert[i];
 		struct stat st;
@@ -312,8 +322,9 @@ static struct walk walk(struct certificate_files *f, struct certificates *set) {
 	if (f->root.at.place != -1) walk_root(&w);
 	for (int i = 0; i < CERT_DIRS; i++)
 		if (f->dir[i].at.place != -1) walk_cert_dir(&w, &f->dir[i]);
+	w.missed |= broker_missed(f->broker) != missed;
 	/* a walk that has not seen all files leaves those of the last one */
-	if (w.incomplete || w.hash == f->hidden || broker_is_late(f->broker)) {
+	if (w.incomplete || w.missed || w.hash == f->hidden) {
 		free(w.inode);
 	} else {
 		key_files_set_tls(w.inode, w.inodes);
@@ -334,6 +345,10 @@ static int load(struct certificate_files *f, struct walk *w) {
 	struct certificates *last = f->current, *set = certificates_new(f->context);
 	if (!set) return -1;
 	*w = walk(f, set);
+	if (w->missed && last) {
+		certificates_release(set);
+		return -1;
+	}
 	if (!w->loaded && last && !certificates_empty(last))
 		notice(w->hash, "the certificates are gone; the last ones stay in use");
 	f->loaded = w->hash;
@@ -373,7 +388,7 @@ bool certificate_files_refresh(struct certificate_files *f) {
 	const int64_t started_ms = clock_ms();
 	if (started_ms < f->again_ms || broker_is_late(f->broker)) return false;
 	struct walk w = walk(f, NULL);
-	if (broker_is_late(f->broker)) return false; /* then the walk has not seen all files */
+	if (w.missed) return false;
 	const int64_t pause_ms = CERTIFICATE_CHECK_PART * (clock_ms() - started_ms);
 	f->again_ms = clock_ms() + (pause_ms < CERTIFICATE_PAUSE_MS ? pause_ms : CERTIFICATE_PAUSE_MS);
 	bool settled = w.hash == f->seen;

@@ -16,7 +16,8 @@ enum {
 	CERTIFICATE_RETRY_S = 60,      /* time after which files that failed are tried again */
 	CERTIFICATE_CHECK_S = 1,       /* time between two calls of certificate_files_refresh() */
 	CERTIFICATE_CHECK_PART = 100,  /* looking at the files takes at most this part (1/100) of the time, */
-	CERTIFICATE_PAUSE_MS = 10000   /* or there is so much time between two looks */
+	CERTIFICATE_PAUSE_MS = 10000,  /* or there is so much time between two looks */
+	CERTIFICATE_WALK_MS = 10000    /* a look that takes longer while the server serves is given up */
 };
 
 enum { CERTS_MAX = 64 }; /* options --cert */

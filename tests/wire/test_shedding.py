@@ -356,7 +356,9 @@ class Young:
     def complete(self, content=b""):
         """Completes the handshake. content: goes with its end."""
         while True:
-            self.incoming.write(self.socket.recv(65536))
+            received = self.socket.recv(65536)
+            assert received, "closed"
+            self.incoming.write(received)
             with contextlib.suppress(ssl.SSLWantReadError):
                 self.tls.do_handshake()
                 if content:
