@@ -365,14 +365,19 @@ def installed(name):
     return name not in CONFIGURED or shutil.which(name) is not None
 
 
+def version_in(text):
+    found = re.search(VERSION, text)
+    return found[0] if found else "?"
+
+
 def versions():
     """Returns a line with the versions of what is installed, and of the kernel."""
     found = []
     for words in SAYS_VERSION:
         if shutil.which(words[0]):
             said = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
-            found.append(f"{words[0]} {re.search(VERSION, said)[0]}")
-    return f"# {', '.join(found)}, {os.uname().sysname} {re.search(VERSION, os.uname().release)[0]}"
+            found.append(f"{words[0]} {version_in(said)}")
+    return f"# {', '.join(found)}, {os.uname().sysname} {version_in(os.uname().release)}"
 
 
 def those_installed(names, program):

@@ -9,6 +9,7 @@ The kernels that "make delay" boots are those of KERNELS.
 "make versus" and its like run in it, so that they compare with what a server of today can do.
 """
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from root import REGISTRY, environment, inside, kept, make_root, pack, unpacked
 
 RELEASE, KERNELS = "forky", "trixie"
 DEPS = ["make", "-s", "deps", "FOR=versus delay http3"]
+KERNELS_LIST = "etc/apt/sources.list.d/kernels.list"
 ROOT = TOP / "build" / "today" / "debian"
 
 
@@ -36,7 +38,7 @@ def make(tar):
         run(path, *DEPS)
         run(path, "apt-get", "clean")
         # not before: packages are to be those of the release
-        Path(path, "etc/apt/sources.list.d/kernels.list").write_text(f"deb [check-valid-until=no] {REGISTRY}/debian {KERNELS} main\n")
+        Path(path, KERNELS_LIST).write_text(f"deb [check-valid-until=no] {REGISTRY}/debian {KERNELS} main\n")
         run(path, "apt-get", "-q", "update")
         pack(path, tar)
 
@@ -44,9 +46,18 @@ def make(tar):
 def main():
     if os.geteuid() != 0:
         sys.exit("today: takes root; with HERE=1 make takes the servers of this system")
+    ROOT.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(ROOT.parent / "lock", os.O_CREAT | os.O_RDWR)  # until the command ends: one measures at a time
+    os.set_inheritable(lock, True)
+    fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         unpacked(kept(f"{RELEASE}-today", make), ROOT)
-        run(ROOT, *DEPS)  # they may be others than when it was made
+        kernels = Path(ROOT, KERNELS_LIST)
+        kernels.rename(f"{kernels}.off")
+        try:
+            run(ROOT, *DEPS)  # they may be others than when it was made
+        finally:
+            Path(f"{kernels}.off").rename(kernels)
     except (ConnectionError, FileNotFoundError, subprocess.CalledProcessError) as error:
         sys.exit(f"today: no Debian {RELEASE} can be made: {error}; with HERE=1 make takes the servers of this system")
     command = [*inside(ROOT, TOP, TOP, tempfile.gettempdir()), *sys.argv[1:]]
