@@ -608,6 +608,19 @@ def test_a_certificate_without_that_of_its_issuer_is_said(first_build, root, aut
         ]
 
 
+def test_an_issuer_of_several_is_sent_with_each(first_build, root, authority_):
+    """The server has it in memory once."""
+    hosts = "a.example", "b.example", "c.example"
+    authority_.issue("between", *EC, extensions="basicConstraints=CA:TRUE\n")
+    for host in hosts:
+        authority_.issue(host, *EC, by="between")
+        put(root, f"{host}.pem", b"".join((authority_.directory / name).read_bytes() for name in (f"{host}.pem", "between.crt")))
+    with Tls(first_build, root, *FLAGS) as server:
+        for host in hosts:
+            command = ["openssl", "s_client", "-servername", host, "-CAfile", authority_.directory / "ca.pem", "-verify_return_error"]
+            subprocess.run([*command, "-connect", f"127.0.0.1:{server.tls_port}"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=True)
+
+
 def test_a_certificate_whose_issuers_has_expired_is_said(first_build, root, authority_):
     authority_.issue("between", *EC, extensions="basicConstraints=CA:TRUE\n", days=0)
     authority_.issue("own", *EC, by="between")
