@@ -13,6 +13,7 @@ import hashlib
 import itertools
 import random
 import re
+import statistics
 import sys
 import threading
 import time
@@ -241,6 +242,34 @@ def main(build, seconds="5", *sizes):
             with serving(Path(build)) as (server, etags):
                 found = count(server, etags, kind, size, float(seconds))
             print(size, kind, *(found[what] for what in ("right", "half", "short", "wrong")), sep="\t", flush=True)
+
+
+@pytest.mark.alone
+@pytest.mark.clear
+def test_a_text_that_keeps_changing_is_not_compressed_again_and_again(build):
+    """A request waits for that once, for 100 ms and a little; when it waited until the server gave up, 450."""
+    root, end = Root({"a.txt": b"A" * 200_000}), threading.Event()
+
+    def rewrite():
+        for letter in itertools.cycle(b"BC"):
+            root.write("new", bytes([letter]) * 200_000)
+            (root.path / "new").rename(root.path / "a.txt")
+            if end.wait(0.025):
+                return
+
+    with Server(build, root, "-j", "1") as server:
+        writer = threading.Thread(target=rewrite)
+        writer.start()
+        try:
+            times = []
+            for _ in range(9):
+                started = time.monotonic()
+                assert server.get("/a.txt", "Accept-Encoding: gzip").status == 200
+                times.append(time.monotonic() - started)
+        finally:
+            end.set()
+            writer.join()
+    assert statistics.median(times) < 0.3, times
 
 
 @pytest.mark.decided

@@ -63,6 +63,14 @@ static bool wait_for_etag(struct decision *d, struct resource *resource, enum co
 	return true;
 }
 
+/* Returns whether a file has changed while the request waited, and may do so again before it is hashed and converted.
+ */
+static bool keeps_changing(const struct decision *d, const struct representation *f) {
+	const int left_ms = file_version_unsettled_ms(&f->version);
+	const int64_t since_ms = d->arrival->since_ms;
+	return since_ms && left_ms && FILE_VERSION_SETTLES_MS - left_ms < d->context->now_ms - since_ms;
+}
+
 /* Returns the best representation, or NULL if the request waits, or was answered with an error. */
 static struct representation *choose_coding(struct decision *d, struct resource *resource) {
 	int coding = best_coding(d->request, resource);
@@ -72,9 +80,13 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 		return NULL;
 	}
 	if (resource->available >> coding & 1) return resource->representation[coding];
+	const bool changes =
+		keeps_changing(d, resource->representation[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP]);
 	/* all of it is read anyway, and is converted again when its entity-tag becomes known */
-	if (wait_for_etag(d, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP, ETAG_USEFUL)) return NULL;
-	struct job *job = d->arrival->may_wait ? cache_convert(d->context->cache, resource, (enum coding)coding) : NULL;
+	if (!changes && wait_for_etag(d, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP, ETAG_USEFUL))
+		return NULL;
+	struct job *job =
+		!changes && d->arrival->may_wait ? cache_convert(d->context->cache, resource, (enum coding)coding) : NULL;
 	coding = coding_choose(d->request, resource->available);
 	if (job) decision_wait(d, job);
 	else if (coding == -1) answer_error(d, 503);
