@@ -1,18 +1,13 @@
 """Downloads over HTTP/3 and HTTP/2, over networks with a delay, loss and a rate."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import goodput
 import paths
-from guests import GuestError, program_of
-
-WORDS = {"httpbench": "/httpbench/program", "gatling": "/gatling/program -j 1", "nginx": "/nginx/program -c /nginx.conf"}
+from guests import GuestError
 
 
 def options(**more):
@@ -21,7 +16,7 @@ def options(**more):
 
 
 def planned(control):
-    return dict(line.split(" ", 1) for line in goodput.plan(paths.opening({}, control), WORDS, options(), control))
+    return dict(line.split(" ", 1) for line in goodput.plan(paths.opening({}, control), options(), control))
 
 
 def said(seconds, **failed):
@@ -30,7 +25,7 @@ def said(seconds, **failed):
 
 def test_the_plan_has_each_server_and_protocol_in_each_network():
     lines = planned("cubic")
-    assert lines["prepare"].endswith("prepare cubic") and lines["nginx"].endswith("serve /nginx/program -c /nginx.conf")
+    assert lines["prepare"].endswith("prepare cubic") and lines["nginx"].endswith("serve nginx -c /nginx.conf")
     assert {f"{loss}%-{ms}ms-{who}" for loss in (0, 1) for ms in (0, 40) for who in ("gatling-h3", "nginx-h3", "gatling-h2")} < set(lines)
     assert "--http3 --insecure -n 2 https://10.0.0.1:8001/download" in lines["0%-40ms-nginx-h3"]
     assert "--http2" in lines["1%-0ms-gatling-h2"]
@@ -51,15 +46,3 @@ def test_goodput_is_that_of_the_median_download():
     assert goodput.goodput(said(0.5, reset=0), 5) == pytest.approx(10)
     with pytest.raises(GuestError, match="reset"):
         goodput.goodput(said(0.5, reset=1), 5)
-
-
-def test_a_program_of_another_system_runs_with_its_libraries(tmp_path):
-    """This one is the other system here; its files are where a guest would have them."""
-    files, words = program_of("there", sys.executable, Path(sys.executable).resolve(), "/", [])
-    (tmp_path / "there").mkdir()
-    for name, file in files.items():
-        (tmp_path / name).write_bytes(file.read_bytes())
-        (tmp_path / name).chmod(0o755)
-    done = subprocess.run([word.replace("/there", str(tmp_path / "there")) for word in words] + ["-S", "-c", "print(6 * 7)"], capture_output=True, text=True,
-                          check=False)  # fmt: skip
-    assert done.stdout == "42\n", done.stderr
