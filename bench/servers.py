@@ -45,7 +45,6 @@ import tempfile
 import time
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[1]
 from processes import Process
 
 BACKLOG = 65535
@@ -178,7 +177,6 @@ HTTP3 = {
 }
 # The text for {more} in a configuration with HTTP/3. With quic_bpf fewer connections break at a reload.
 HTTP3_MORE = {"nginx": "quic_bpf on;", "caddy": " h3"}
-
 
 SAYS_VERSION = ["nginx", "-v"], ["h2o", "--version"], ["lighttpd", "-v"], ["caddy", "version"], ["haproxy", "-v"], ["openssl", "version"]
 VERSION = r"\d+(\.\d+)+"

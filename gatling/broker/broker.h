@@ -94,10 +94,9 @@ static inline struct broker_seen broker_seen_of(const struct stat *st) {
 }
 
 /* Looks, with one request, at fullchain.pem and privkey.pem of up to BROKER_LOOK of the names (fewer if that takes
- * BROKER_LOOK_MS) that broker_list() has
- * returned last for a place of BROKER_PAIRS, from the first one (a number) on. Returns BROKER_PAIR results for each, in
- * this order, to be freed with free(), and the number of names, which may be 0, in *names. Returns NULL with errno on
- * failure. */
+ * BROKER_LOOK_MS) that broker_list() has returned last for a place of BROKER_PAIRS, from the first one (a number) on.
+ * Returns BROKER_PAIR results for each, in this order, to be freed with free(), and the number of names, which may be
+ * 0, in *names. Returns NULL with errno on failure. */
 struct broker_seen *broker_look(struct broker *broker, int place, unsigned first, size_t *names);
 
 #endif

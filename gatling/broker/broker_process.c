@@ -198,8 +198,7 @@ static struct broker_seen look_at(int directory, const char *name, const char *f
 }
 
 /* Looks at both files of at least one and at most BROKER_LOOK names, from the first one on, for about BROKER_LOOK_MS.
- * Returns 0 with *seen, to be freed with free(), or an
- * errno. */
+ * Returns 0 with *seen, to be freed with free(), or an errno. */
 static int look_at_names(const struct broker_place *p, uint32_t first, char **seen, size_t *length) {
 	const char *name = p->listed, *const end = name + p->listed_length;
 	const int64_t until_ms = clock_ms() + BROKER_LOOK_MS;

@@ -353,12 +353,15 @@ class Young:
         self.socket.sendall(self.outgoing.read())
         self.socket.recv(1, socket.MSG_PEEK)
 
+    def receive(self):
+        received = self.socket.recv(65536)
+        assert received, "closed"
+        self.incoming.write(received)
+
     def complete(self, content=b""):
         """Completes the handshake. content: goes with its end."""
         while True:
-            received = self.socket.recv(65536)
-            assert received, "closed"
-            self.incoming.write(received)
+            self.receive()
             with contextlib.suppress(ssl.SSLWantReadError):
                 self.tls.do_handshake()
                 if content:
@@ -373,9 +376,7 @@ class Young:
             while True:
                 with contextlib.suppress(ssl.SSLWantReadError):
                     return self.tls.read(1)
-                received = self.socket.recv(65536)
-                assert received, "closed"
-                self.incoming.write(received)
+                self.receive()
 
 
 @pytest.mark.clear

@@ -80,11 +80,10 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 		return NULL;
 	}
 	if (resource->available >> coding & 1) return resource->representation[coding];
-	const bool changes =
-		keeps_changing(d, resource->representation[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP]);
+	const enum coding from = coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP;
+	const bool changes = keeps_changing(d, resource->representation[from]);
 	/* all of it is read anyway, and is converted again when its entity-tag becomes known */
-	if (!changes && wait_for_etag(d, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP, ETAG_USEFUL))
-		return NULL;
+	if (!changes && wait_for_etag(d, resource, from, ETAG_USEFUL)) return NULL;
 	struct job *job =
 		!changes && d->arrival->may_wait ? cache_convert(d->context->cache, resource, (enum coding)coding) : NULL;
 	coding = coding_choose(d->request, resource->available);
