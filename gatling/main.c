@@ -344,7 +344,6 @@ int main(int argc, char **argv) {
 	supervise_block_signals(&signals);
 	p.sandbox = (struct sandbox){.on = options.sandbox,
 								 .connects = upstreams_allow_tcp(&options.site.upstreams),
-								 .passes = options.site.upstreams.count > 0,
 								 .beneath = options.site.symlinks_inside};
 	const bool terminal = isatty(STDERR_FILENO);
 	if (service_open(&p.service, &p.sockets, &p.datagrams.udp) == -1 || consider_activation(&options, &p.sockets) == -1)

@@ -283,7 +283,7 @@ static int allow_connecting(scmp_filter_ctx filter, const struct sandbox *s) {
 /* Without new sockets, those that are there listen again. */
 static int allow_listening(scmp_filter_ctx filter) { return seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(listen), 0); }
 
-/* Allows what io_splice() needs. */
+/* Allows what io_splice() and the reader of cold files need. */
 static int allow_splicing(scmp_filter_ctx filter) {
 	const struct condition pipes[] = {{CALL(pipe2), EQUAL(1, O_NONBLOCK | O_CLOEXEC)},
 									  {CALL(fcntl), EQUAL(1, F_SETPIPE_SZ)}};
@@ -314,7 +314,7 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 	if (!error) error = ALLOW_ALL(filter, server_calls);
 	if (!error) error = ALLOW_IF(filter, conditions);
 	if (!error) error = s->connects ? allow_connecting(filter, s) : allow_listening(filter);
-	if (!error && s->passes) error = allow_splicing(filter);
+	if (!error) error = allow_splicing(filter);
 	if (!error && strcmp(io_mechanism(), "sigio") == 0) error = ALLOW_IF(filter, signals);
 	if (!error)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(setpriority), 2, EQUAL(0, PRIO_PROCESS), EQUAL(1, 0));

@@ -13,11 +13,10 @@ enum {
 	SANDBOX_OFF = -1   /* in place of an errno: turned off */
 };
 
-/* The sandbox of the server. All but the first six members are zero before the first call. */
+/* The sandbox of the server. All but the first five members are zero before the first call. */
 struct sandbox {
 	bool on;       /* limit files and system calls; privileges are always given up */
 	bool connects; /* to upstreams, over TCP */
-	bool passes;   /* requests on to upstreams, over TCP or not */
 	bool beneath;  /* no file outside the working directory is opened */
 	/* With `connects`: the only descriptors that may listen, which no new socket can have. The count is a power of two
 	 * that divides the first; 0: none. */

@@ -1,10 +1,10 @@
-/* tls.h - TLS as a filter between a connection and io/. OpenSSL handles handshakes and records; the bytes go through
- * io/, so that every event mechanism works. If the kernel encrypts records (kTLS), a batch goes to the socket
- * unchanged, and files of HTTP/1.1 by sendfile. Otherwise files are read into the plaintext of records of up to 16 KB,
- * and several records are sent together.
+/* tls.h - TLS as a filter between a connection and io/. OpenSSL handles handshakes, and the records of TLS 1.2; those
+ * of TLS 1.3 are records.h's. The bytes go through io/, so that every event mechanism works. If the kernel encrypts
+ * records (kTLS), a batch goes to the socket unchanged, and files of HTTP/1.1 by sendfile. Otherwise files are read
+ * into the plaintext of records of up to 16 KB, and several records are sent together.
  *
- * An idle connection owns only its SSL. Input and encrypted output are in buffers of the worker; a connection keeps
- * only the output that its socket does not take. */
+ * An idle connection owns its keys, or its SSL. Input and encrypted output are in buffers of the worker; a connection
+ * keeps only a part of a record, and the output that its socket does not take. */
 #ifndef GATLING_TLS_TLS_H
 #define GATLING_TLS_TLS_H
 
@@ -26,8 +26,8 @@ enum {
 	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more: the connection ends. Only OpenSSL can cause
 									that, since responses wait before. */
 	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* bytes of the smallest buffer for tls_read() */
-	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake and after it (growth of resident memory);
-	 * after it since 3.2, whose records have more state, and with the keys of ML-KEM, which 3.5 does not give back. */
+	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake, and after it if the SSL stays (growth of
+	 * resident memory); after it since 3.2, whose records have more state. */
 	TLS_HANDSHAKE_MEMORY = 46 * 1024,
 	TLS_SESSION_MEMORY = 14 * 1024,
 	TLS_SESSION_MEMORY_3_2 = 28 * 1024,
@@ -93,13 +93,16 @@ enum iob_result tls_flush(struct tls *tls);
  * it with something else: call it when the connection begins to wait. */
 enum iob_result tls_send_held(struct tls *tls);
 
-/* Returns how many bytes of memory the connection holds, without those of OpenSSL. */
+/* Returns how many bytes of memory the connection holds, without those of tls_library_memory(). */
 size_t tls_memory(const struct tls *tls);
 
-/* Returns an estimate of the bytes of memory that OpenSSL holds for the connection. */
+/* Returns an estimate of the bytes of memory that OpenSSL and the keys take, and those of a part of a record. */
 size_t tls_library_memory(const struct tls *tls);
 
 /* Sends a close_notify, if the socket takes it at once. */
 void tls_close(struct tls *tls);
+
+/* For SSL_CTX_set_keylog_callback(): OpenSSL tells the secrets that records.h needs only to those who log them. */
+void tls_note_secret(const SSL *ssl, const char *line);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "gatling/tls/certificates.h"
 #include "gatling/tls/tickets.h"
+#include "gatling/tls/tls.h"
 
 /* The DHE suites of some versions of the profile are left out: they cost the server more than its client
  * (CVE-2002-20001), and clients that have them have ECDHE, too. */
@@ -99,6 +100,7 @@ SSL_CTX *tls_context_new(STACK_OF(X509) * authorities) {
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF); /* the clients keep tickets */
 	(void)SSL_CTX_set_num_tickets(c, 1);                   /* a resumption brings the next one */
 	SSL_CTX_set_timeout(c, TICKET_PERIOD_S);
+	SSL_CTX_set_keylog_callback(c, tls_note_secret);
 	SSL_CTX_set_client_hello_cb(c, check_hello, NULL);
 	SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
 	SSL_CTX_set_tlsext_servername_callback(c, certificates_choose);

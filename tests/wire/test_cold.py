@@ -59,11 +59,12 @@ def test_who_goes_away_while_the_disk_is_read_leaves_nothing_behind(build, cold)
 
 
 def on_slow_disk(path):
-    """Returns a tracer that makes reads of the file take 150 ms, and the loop's first attempts find
-    that it is not in memory. A real disk may be so fast that the second attempt finds what the
+    """Returns a tracer that makes reads of the file take a while, and the loop's first attempts
+    find that it is not in memory. A real disk may be so fast that the second attempt finds what the
     kernel has read ahead because of the first."""
-    delay, error = "inject=pread64:delay_enter=150000", "inject=preadv2:error=EAGAIN:when=1..3"
-    return ["strace", "-f", "-qq", "-o", "/dev/null", "-P", str(path), "-e", "trace=pread64,preadv2", "-e", delay, "-e", error]
+    delays = ["-e", "inject=pread64:delay_enter=150000", "-e", "inject=splice:delay_enter=500000"]
+    error = ["-e", "inject=preadv2:error=EAGAIN:when=1..3"]
+    return ["strace", "-f", "-qq", "-o", "/dev/null", "-P", str(path), "-e", "trace=pread64,splice,preadv2", *delays, *error]
 
 
 def test_the_time_that_the_disk_takes_is_not_the_clients(build, files):
@@ -180,14 +181,15 @@ def test_a_thread_has_the_disk_read_and_not_the_loop(plain, files, known):
         assert by_loop < size / 50 and by_others > size / 2
 
 
-def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_path):
-    """Without a free descriptor, and with thousands of requests that are cancelled at once."""
+@pytest.mark.parametrize("pipes", [True, False], ids=["pipes", "none"])
+def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_path, pipes):
+    """With and without free descriptors for a pipe, and with thousands of requests that are
+    cancelled at once."""
     with Server(plain, cold, "-j", "1", "-n", **descriptors_limited_to(128)) as server:
-        for n in range(CLIENTS):
-            assert server.get(f"/{n}.bin").body == CONTENT
-            make_cold(cold.path / f"{n}.bin", lambda: server.get("/small.bin"))
+        assert server.get("/small.bin").body == SMALL
         path = tmp_path / "calls"
-        command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), "-e", "trace=sendmsg,sendto,pread64,pipe2"]
+        command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), "-e", "trace=sendmsg,sendto,pread64,splice,pipe2"]
+        command += [] if pipes else ["-e", "inject=pipe2:error=EMFILE"]
         with subprocess.Popen(command) as strace:
             try:
                 eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
@@ -200,8 +202,8 @@ def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_pat
                 strace.send_signal(signal.SIGINT)
         calls = path.read_text()
         senders = set(re.findall(r"^(\d+) +send\w+\(", calls, re.MULTILINE))
-        readers = set(re.findall(r"^(\d+) +pread64\(", calls, re.MULTILINE))
-        assert senders and readers and not senders & readers and "pipe2" not in calls
+        readers = set(re.findall(rf"^(\d+) +{'splice' if pipes else 'pread64'}\(", calls, re.MULTILINE))
+        assert senders and readers and not senders & readers and ("splice" in calls) == pipes
         for c in idle:
             c.close()
 
