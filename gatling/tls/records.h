@@ -79,8 +79,8 @@ enum record_result {
  * has room for as many bytes as the record has. */
 enum record_result records_open(struct records *records, struct slice *input, char *to, size_t *length);
 
-/* Returns the alert that tells the client why records_open() failed; or ALERT_CLOSE_NOTIFY if the client has sent an
- * alert itself. */
+/* Returns the alert that tells the client why records_open() failed: ALERT_CLOSE_NOTIFY if the client itself has sent
+ * one of an error. */
 enum record_alert records_fault(const struct records *records);
 
 #endif

@@ -163,15 +163,16 @@ static bool seal_record(struct tls *t, const char *plain, size_t length) {
 	return to && append(t, records_seal(t->records, RECORD_APPLICATION_DATA, plain, length, to));
 }
 
+/* Adds an alert, after which nothing is sent. */
 static void send_alert(struct tls *t, enum record_alert alert) {
 	char *to = make_room(t, RECORD_ROOM);
 	if (to) (void)append(t, records_alert(t->records, alert, to));
+	t->closed = true;
 }
 
 static void send_close_notify(struct tls *t) {
 	if (t->ssl) (void)SSL_shutdown(t->ssl);
 	else send_alert(t, ALERT_CLOSE_NOTIFY);
-	t->closed = true;
 }
 
 /* Encrypts all bytes, which the BIO always takes. Returns false, and sets t->failed, if OpenSSL fails. */
@@ -248,7 +249,9 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 }
 
 void tls_close(struct tls *t) {
-	if (t->failed || t->unsent || t->closed || !(t->records || SSL_is_init_finished(t->ssl))) return;
+	const bool closed =
+		t->ssl ? !SSL_is_init_finished(t->ssl) || SSL_get_shutdown(t->ssl) & SSL_SENT_SHUTDOWN : t->closed;
+	if (t->failed || t->unsent || closed) return;
 	tls_claim(t);
 	send_close_notify(t);
 	ERR_clear_error();
@@ -319,9 +322,10 @@ static bool read_records(struct tls *t, char *to, size_t *got) {
 		const enum record_result result = records_open(t->records, &input, to + *got, &n);
 		if (result == RECORD_PART) return keep_part(t, input);
 		if (result == RECORD_END) return t->ended = true;
-		if (result == RECORD_FAILED && records_fault(t->records) != ALERT_CLOSE_NOTIFY)
+		if (result == RECORD_FAILED) {
 			send_alert(t, records_fault(t->records));
-		if (result == RECORD_FAILED) return false;
+			return false;
+		}
 		if (result == RECORD_RENEWED || result == RECORD_ASKED) tls_count_renewal(t);
 		if (result == RECORD_ASKED && !answer_renewal(t)) return false;
 	}

@@ -45,7 +45,7 @@ struct tls {
 	bool kernel;         /* the kernel encrypts the records */
 	bool resumed, http2; /* see tls_resumed(), tls_chose_http2() */
 	bool ended;          /* the peer has sent a close_notify, */
-	bool closed;         /* and this side has, with its own records */
+	bool closed;         /* and this side has sent one, or another alert, in records of its own */
 	bool begun;          /* bytes have arrived, */
 	bool answered;       /* and have been answered */
 	bool waits;          /* the kernel's socket was full during the handshake */

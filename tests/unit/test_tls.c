@@ -2,6 +2,7 @@
  * limits of what clients may make the server compute. */
 #include "tests/unit/check.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -11,11 +12,14 @@
 #include <unistd.h>
 
 #include "gatling/tls/certificates.h"
+#include "gatling/tls/records.h"
 #include "gatling/tls/tls.h"
 #include "gatling/tls/tls_context.h"
 
 static bool counting;
 static long allocations, fails_at; /* 0: none fails */
+
+static char buffer[TLS_ROOM];
 
 static bool fails(void) { return counting && ++allocations == fails_at; }
 
@@ -82,7 +86,6 @@ static int chain_length; /* of the certificates sent to the last client */
 
 /* Runs a handshake with a client. Returns the server's result. */
 static enum tls_result shake_hands(struct tls_worker *worker, io_loop *loop, SSL_CTX *client_context) {
-	static char buffer[TLS_ROOM];
 	enum tls_result result = TLS_FAILED;
 	size_t length;
 	int end[2];
@@ -184,7 +187,6 @@ static void what_a_client_hello_announces_is_counted(void **state) {
 		{"\x16\3\1\0\1\1\x16\3\1", 9, 131000, 132000}, /* a record of one octet */
 		{"\x16\3\1", 3, 131000, 132000},
 	};
-	static char buffer[TLS_ROOM];
 	size_t length;
 	int end[2];
 	(void)state;
@@ -246,33 +248,78 @@ static void without_memory_a_set_is_whole_or_none(void **state) {
 	}
 }
 
-/* Returns whether a connection survives that many key updates at once. */
-static bool lives_with_renewals(unsigned count, int type) {
-	static char buffer[TLS_ROOM];
-	size_t length;
+/* A connection after its handshake. */
+struct connected {
 	int end[2];
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
-	assert_int_equal(io_fd(f.loop, end[0], f.loop), 0);
-	SSL *client = SSL_new(f.any);
-	struct tls *t = tls_new(f.worker, f.loop, end[0]);
-	assert_true(client && t && SSL_set_fd(client, end[1]));
+	SSL *client;
+	struct tls *server;
+};
+
+static struct connected connect_with(int version) {
+	struct connected c;
+	size_t length;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, c.end), 0);
+	assert_int_equal(io_fd(f.loop, c.end[0], f.loop), 0);
+	c.client = SSL_new(f.any);
+	c.server = tls_new(f.worker, f.loop, c.end[0]);
+	assert_true(c.client && c.server && SSL_set_fd(c.client, c.end[1]));
+	assert_true(SSL_set_max_proto_version(c.client, version));
 	enum tls_result result = TLS_AGAIN;
 	while (result == TLS_AGAIN) {
-		(void)SSL_connect(client);
-		result = tls_handshake(t, buffer, &length);
+		(void)SSL_connect(c.client);
+		result = tls_handshake(c.server, buffer, &length);
 	}
 	assert_int_equal(result, TLS_DONE);
-	assert_int_equal(SSL_connect(client), 1);
-	for (unsigned i = 0; i < count; i++)
-		assert_true(SSL_key_update(client, type) == 1 && SSL_do_handshake(client) == 1);
-	assert_int_equal(SSL_write(client, "x", 1), 1);
-	const bool lives = tls_read(t, buffer, sizeof buffer) == 1;
-	tls_release(t);
-	SSL_free(client);
+	assert_int_equal(tls_read(c.server, buffer, sizeof buffer), -1);
+	assert_int_equal(tls_send_held(c.server), IOB_DONE);
+	assert_int_equal(SSL_connect(c.client), 1);
+	return c;
+}
+
+static void disconnect(struct connected c) {
+	tls_release(c.server);
+	SSL_free(c.client);
 	ERR_clear_error();
-	io_close(f.loop, end[0]);
-	close(end[1]);
+	io_close(f.loop, c.end[0]);
+	close(c.end[1]);
+}
+
+/* Returns whether a connection survives that many key updates at once. */
+static bool lives_with_renewals(unsigned count, int type) {
+	const struct connected c = connect_with(TLS1_3_VERSION);
+	for (unsigned i = 0; i < count; i++)
+		assert_true(SSL_key_update(c.client, type) == 1 && SSL_do_handshake(c.client) == 1);
+	assert_int_equal(SSL_write(c.client, "x", 1), 1);
+	const bool lives = tls_read(c.server, buffer, sizeof buffer) == 1;
+	disconnect(c);
 	return lives;
+}
+
+/* With TLS 1.3 the keys alone remain, and what has come of a record. */
+static void what_a_connection_holds_is_counted(void **state) {
+	enum { LENGTH = 10000, PART = 4000 };
+	static char text[LENGTH];
+	char *record;
+	(void)state;
+	struct connected c = connect_with(TLS1_2_VERSION);
+	assert_in_range(tls_library_memory(c.server), TLS_SESSION_MEMORY, TLS_SESSION_MEMORY_3_2);
+	disconnect(c);
+	assert_int_equal(f.memory, 0);
+	c = connect_with(TLS1_3_VERSION);
+	assert_int_equal(tls_library_memory(c.server), RECORDS_MEMORY);
+	SSL_set0_wbio(c.client, BIO_new(BIO_s_mem()));
+	assert_int_equal(SSL_write(c.client, text, LENGTH), LENGTH);
+	const long length = BIO_get_mem_data(SSL_get_wbio(c.client), &record);
+	assert_int_equal(length, LENGTH + RECORD_OVERHEAD);
+	assert_int_equal(write(c.end[1], record, PART), PART);
+	assert_int_equal(tls_read(c.server, buffer, sizeof buffer), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(tls_library_memory(c.server), RECORDS_MEMORY + PART);
+	assert_int_equal(write(c.end[1], record + PART, (size_t)length - PART), length - PART);
+	assert_int_equal(tls_read(c.server, buffer, sizeof buffer), LENGTH);
+	assert_int_equal(f.memory, RECORDS_MEMORY);
+	disconnect(c);
+	assert_int_equal(f.memory, 0);
 }
 
 static void a_client_renews_keys_a_few_times_in_a_second(void **state) {
@@ -312,6 +359,7 @@ int main(void) {
 		cmocka_unit_test(a_failed_allocation_ends_a_handshake_and_nothing_else),
 		cmocka_unit_test(without_memory_a_set_is_whole_or_none),
 		cmocka_unit_test(what_a_client_hello_announces_is_counted),
+		cmocka_unit_test(what_a_connection_holds_is_counted),
 		cmocka_unit_test(a_client_renews_keys_a_few_times_in_a_second),
 		cmocka_unit_test(a_certificate_covers_its_names_as_soon_as_it_is_valid),
 	};
