@@ -74,7 +74,7 @@ static bool in_memory(int file, off_t offset, off_t other) {
 static ssize_t await_in_pipe(int file, off_t offset, size_t length) {
 	int end[2];
 	if (pipe2(end, O_NONBLOCK | O_CLOEXEC) == -1) return -1;
-	(void)fcntl(end[1], F_SETPIPE_SZ, PIPE); /* without that it has 64 KB */
+	(void)fcntl(end[1], F_SETPIPE_SZ, PIPE); /* without that it has 64 KB, or less: pipe(7) */
 	ssize_t n = splice(file, &offset, end[1], NULL, length, 0);
 	close(end[0]);
 	close(end[1]);

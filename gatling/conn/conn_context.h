@@ -67,7 +67,7 @@ struct conn_context {
 	const struct conn_kind *kinds[CONN_KINDS]; /* NULL: there are none of that kind */
 	bool limited;       /* connections_max is what the owner has set, not what the descriptors allow */
 	size_t memory;      /* bytes that are kept for the connections, see budget.h */
-	size_t tls_memory;  /* bytes that OpenSSL holds for them, see tls_worker_new() */
+	size_t tls_memory;  /* bytes that TLS takes for them, see tls_worker_new() */
 	size_t quic_memory; /* bytes of the connections of QUIC beside those, most of them of its library */
 	size_t memory_peak; /* the most that conn_context_memory() was since memory was given back to the system */
 	size_t memory_max;  /* the most that conn_context_memory() may be: the worker's part of --limit memory */
@@ -111,7 +111,7 @@ static inline uint32_t conn_unsent(const struct conn_context *w) {
 	return w->unsent_halved ? (uint32_t)CONN_UNSENT_MAX >> w->unsent_halved : UINT32_MAX;
 }
 
-/* Returns how many bytes are kept for clients, with those that OpenSSL holds for connections. It is in conn.c. */
+/* Returns how many bytes are kept for clients, with those that TLS takes. It is in conn.c. */
 size_t conn_context_memory(const struct conn_context *context);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "gatling/conn/conn_state.h"
 
+_Static_assert((int)CONN_SCRATCH >= (int)TLS_ROOM + (int)HEAD_MAX, "what is kept leaves room for tls_read()");
+
 ssize_t conn_receive(struct conn *c, char *buffer, size_t length) {
 	return c->tls ? tls_read(c->tls, buffer, length) : io_tryread(c->context->loop, c->fd, buffer, length);
 }

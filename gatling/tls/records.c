@@ -120,7 +120,7 @@ static bool use_secret(const struct records *r, struct direction *d, bool encryp
 static bool renew(const struct records *r, struct direction *d, bool encrypts) {
 	struct traffic next = {.records = 0};
 	bool ok = expand(r, d->traffic.secret, SLICE("tls13 traffic upd"), next.secret, suites[r->suite].secret);
-	d->traffic = next;
+	if (ok) d->traffic = next;
 	OPENSSL_cleanse(&next, sizeof next);
 	return ok && use_secret(r, d, encrypts);
 }

@@ -12,6 +12,7 @@ enum {
 	RECORD_CONTENT_MAX = 16 * 1024,            /* bytes (section 5.1) */
 	RECORD_OVERHEAD = 5 + 1 + 16,              /* header, type of the content, tag */
 	RECORD_ROOM = 2 * RECORD_OVERHEAD + 5,     /* see records_seal() */
+	RECORD_ALERT_ROOM = RECORD_ROOM + 2,       /* see records_alert() */
 	RECORD_MAX = 5 + RECORD_CONTENT_MAX + 256, /* bytes of one that is received (section 5.2) */
 	RECORDS_MEMORY = 3 * 1024,                 /* bytes that a connection holds; an estimate */
 	RECORDS_EMPTY_MAX = 32,                    /* records without content, one after the other */
@@ -63,7 +64,7 @@ size_t records_seal(struct records *records, enum record_type type, const void *
  * records_seal(). */
 size_t records_renew(struct records *records, char *to);
 
-/* Writes an alert (section 6). Returns as records_seal(). */
+/* Writes an alert (section 6), which has two bytes. Returns as records_seal(). */
 size_t records_alert(struct records *records, enum record_alert alert, char *to);
 
 enum record_result {

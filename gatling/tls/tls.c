@@ -147,7 +147,7 @@ void tls_set_memory(struct tls *t, uint32_t bytes) {
 
 size_t tls_library_memory(const struct tls *t) { return t->library_memory; }
 
-size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
+size_t tls_memory(const struct tls *t) { return t->part_length + (t->unsent ? t->unsent_end : 0); }
 
 /* Counts n bytes that were written to make_room(). Returns false, and sets t->failed, if there are none. */
 static bool append(struct tls *t, size_t n) {
@@ -165,7 +165,7 @@ static bool seal_record(struct tls *t, const char *plain, size_t length) {
 
 /* Adds an alert, after which nothing is sent. */
 static void send_alert(struct tls *t, enum record_alert alert) {
-	char *to = make_room(t, RECORD_ROOM);
+	char *to = make_room(t, RECORD_ALERT_ROOM);
 	if (to) (void)append(t, records_alert(t->records, alert, to));
 	t->closed = true;
 }
@@ -233,6 +233,7 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 	tls_claim(t);
 	enum iob_result result = t->failed ? IOB_FAILED : t->unsent ? tls_flush_output(t, IO_LAST) : IOB_DONE;
 	uint64_t left = iob_bytesleft(batch);
+	if (left && t->closed) return fail(t);
 	while (result == IOB_DONE && left) {
 		if (!most) return IOB_AGAIN;
 		const uint64_t next = left < most ? left : most;
@@ -306,7 +307,6 @@ static bool answer_renewal(struct tls *t) {
 
 /* Keeps a part of a record until the rest has come. */
 static bool keep_part(struct tls *t, struct slice part) {
-	tls_set_memory(t, RECORDS_MEMORY + (uint32_t)part.length);
 	if (!part.length) return true;
 	if (!(t->part = malloc(part.length))) return false;
 	memcpy(t->part, part.at, part.length);

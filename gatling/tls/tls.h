@@ -23,8 +23,8 @@ enum {
 	TLS_BATCH = 45 * 1448 - 4 * 29,
 	TLS_SLACK = 2 * 1024,
 	TLS_READ = 16 * 1024,        /* bytes read at a time */
-	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more: the connection ends. Only OpenSSL can cause
-									that, since responses wait before. */
+	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more: the connection ends. Handshakes and answers
+									to key updates can cause that; responses wait before. */
 	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* bytes of the smallest buffer for tls_read() */
 	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake, and after it if the SSL stays (growth of
 	 * resident memory); after it since 3.2, whose records have more state. */
@@ -96,7 +96,7 @@ enum iob_result tls_send_held(struct tls *tls);
 /* Returns how many bytes of memory the connection holds, without those of tls_library_memory(). */
 size_t tls_memory(const struct tls *tls);
 
-/* Returns an estimate of the bytes of memory that OpenSSL and the keys take, and those of a part of a record. */
+/* Returns an estimate of the bytes of memory that OpenSSL takes for the connection. */
 size_t tls_library_memory(const struct tls *tls);
 
 /* Sends a close_notify, if the socket takes it at once. */

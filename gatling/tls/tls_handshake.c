@@ -19,7 +19,7 @@ static bool read_secret(const char *line, struct slice label, struct traffic *tr
 void tls_note_secret(const SSL *ssl, const char *line) {
 	if (tls_handshaking_of(ssl)->quic) return;
 	struct tls *t = BIO_get_data(SSL_get_rbio(ssl));
-	if (!t->secrets && !(t->secrets = calloc(1, sizeof *t->secrets))) return;
+	if (t->worker->kernel || (!t->secrets && !(t->secrets = calloc(1, sizeof *t->secrets)))) return;
 	t->secrets->has_server |= read_secret(line, SLICE("SERVER_TRAFFIC_SECRET_0 "), &t->secrets->server);
 	t->secrets->has_client |= read_secret(line, SLICE("CLIENT_TRAFFIC_SECRET_0 "), &t->secrets->client);
 }
@@ -33,18 +33,24 @@ static uint64_t count_records(const struct tls_worker *w, size_t at) {
 	return n;
 }
 
+/* Returns whether the client wants smaller records than others (RFC 6066, section 4). */
+static bool limits_records(const SSL *ssl) {
+	return SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl)) != TLSEXT_max_fragment_length_DISABLED;
+}
+
 /* Puts records in the place of the SSL, if it has no input left and all of its output after the handshake, that is
  * tickets, is in the buffer from `tickets` on. Without memory it stays. */
 static void give_way(struct tls *t, size_t tickets) {
 	struct tls_secrets *s = t->secrets;
 	if (SSL_version(t->ssl) != TLS1_3_VERSION || !s || !s->has_client || !s->has_server || t->unsent ||
-		SSL_has_pending(t->ssl))
+		SSL_has_pending(t->ssl) || limits_records(t->ssl))
 		return;
 	s->server.records = count_records(t->worker, tickets);
 	t->records = records_new(t->worker->methods, SSL_get_current_cipher(t->ssl), &s->client, &s->server);
-	if (!t->records) return;
-	SSL_free(t->ssl);
-	t->ssl = NULL;
+	if (t->records) {
+		SSL_free(t->ssl);
+		t->ssl = NULL;
+	} else ERR_clear_error();
 }
 
 /* Counts the key updates of the client, of which one SSL_read_ex() may handle many. OpenSSL calls it at each step. */

@@ -98,9 +98,11 @@ static enum tls_result shake_hands(struct tls_worker *worker, io_loop *loop, SSL
 	counting = false;
 	for (int turn = 0; t && turn < 5; turn++) {
 		(void)SSL_connect(client);
+		ERR_clear_error();
 		counting = true;
 		result = tls_handshake(t, buffer, &length);
 		counting = false;
+		assert_int_equal(ERR_peek_error(), 0); /* SSL_get_error() would report it for another connection */
 		if (result != TLS_AGAIN) break;
 	}
 	if (result == TLS_DONE) (void)SSL_connect(client);
@@ -255,7 +257,7 @@ struct connected {
 	struct tls *server;
 };
 
-static struct connected connect_with(int version) {
+static struct connected connect_with(int version, uint8_t fragments) {
 	struct connected c;
 	size_t length;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, c.end), 0);
@@ -263,7 +265,8 @@ static struct connected connect_with(int version) {
 	c.client = SSL_new(f.any);
 	c.server = tls_new(f.worker, f.loop, c.end[0]);
 	assert_true(c.client && c.server && SSL_set_fd(c.client, c.end[1]));
-	assert_true(SSL_set_max_proto_version(c.client, version));
+	assert_true(SSL_set_max_proto_version(c.client, version) &&
+				SSL_set_tlsext_max_fragment_length(c.client, fragments));
 	enum tls_result result = TLS_AGAIN;
 	while (result == TLS_AGAIN) {
 		(void)SSL_connect(c.client);
@@ -286,7 +289,7 @@ static void disconnect(struct connected c) {
 
 /* Returns whether a connection survives that many key updates at once. */
 static bool lives_with_renewals(unsigned count, int type) {
-	const struct connected c = connect_with(TLS1_3_VERSION);
+	const struct connected c = connect_with(TLS1_3_VERSION, TLSEXT_max_fragment_length_DISABLED);
 	for (unsigned i = 0; i < count; i++)
 		assert_true(SSL_key_update(c.client, type) == 1 && SSL_do_handshake(c.client) == 1);
 	assert_int_equal(SSL_write(c.client, "x", 1), 1);
@@ -301,11 +304,11 @@ static void what_a_connection_holds_is_counted(void **state) {
 	static char text[LENGTH];
 	char *record;
 	(void)state;
-	struct connected c = connect_with(TLS1_2_VERSION);
+	struct connected c = connect_with(TLS1_2_VERSION, TLSEXT_max_fragment_length_DISABLED);
 	assert_in_range(tls_library_memory(c.server), TLS_SESSION_MEMORY, TLS_SESSION_MEMORY_3_2);
 	disconnect(c);
 	assert_int_equal(f.memory, 0);
-	c = connect_with(TLS1_3_VERSION);
+	c = connect_with(TLS1_3_VERSION, TLSEXT_max_fragment_length_DISABLED);
 	assert_int_equal(tls_library_memory(c.server), RECORDS_MEMORY);
 	SSL_set0_wbio(c.client, BIO_new(BIO_s_mem()));
 	assert_int_equal(SSL_write(c.client, text, LENGTH), LENGTH);
@@ -314,12 +317,46 @@ static void what_a_connection_holds_is_counted(void **state) {
 	assert_int_equal(write(c.end[1], record, PART), PART);
 	assert_int_equal(tls_read(c.server, buffer, sizeof buffer), -1);
 	assert_int_equal(errno, EAGAIN);
-	assert_int_equal(tls_library_memory(c.server), RECORDS_MEMORY + PART);
+	assert_int_equal(tls_memory(c.server), PART);
 	assert_int_equal(write(c.end[1], record + PART, (size_t)length - PART), length - PART);
 	assert_int_equal(tls_read(c.server, buffer, sizeof buffer), LENGTH);
-	assert_int_equal(f.memory, RECORDS_MEMORY);
+	assert_int_equal(tls_memory(c.server), 0);
 	disconnect(c);
 	assert_int_equal(f.memory, 0);
+}
+
+/* RFC 6066, section 4. */
+static void a_client_that_wants_small_records_gets_them(void **state) {
+	enum { LENGTH = 3000 };
+	static char text[LENGTH];
+	(void)state;
+	const struct connected c = connect_with(TLS1_3_VERSION, TLSEXT_max_fragment_length_512);
+	iob *batch = iob_new();
+	uint64_t sent = 0;
+	assert_true(batch && iob_addcopy(batch, text, LENGTH) == 0);
+	assert_int_equal(tls_send(c.server, batch, LENGTH, IO_LAST, &sent), IOB_DONE);
+	assert_int_equal(sent, LENGTH);
+	int got = 0;
+	for (int n; got < LENGTH && (n = SSL_read(c.client, text, LENGTH)) > 0;) got += n;
+	assert_int_equal(got, LENGTH);
+	iob_free(batch);
+	disconnect(c);
+}
+
+static void nothing_follows_an_alert(void **state) {
+	(void)state;
+	const struct connected c = connect_with(TLS1_3_VERSION, TLSEXT_max_fragment_length_DISABLED);
+	iob *batch = iob_new();
+	uint64_t sent = 0;
+	assert_true(batch && iob_addcopy(batch, "last", 4) == 0);
+	assert_int_equal(tls_send(c.server, batch, 4, IO_MORE, &sent), IOB_DONE);
+	assert_int_equal(iob_addcopy(batch, "later", 5), 0);
+	assert_int_equal(tls_send(c.server, batch, 5, IO_MORE, &sent), IOB_FAILED);
+	assert_int_equal(SSL_read(c.client, buffer, sizeof buffer), 4);
+	assert_int_equal(SSL_read(c.client, buffer, sizeof buffer), 0);
+	assert_int_equal(SSL_get_shutdown(c.client), SSL_RECEIVED_SHUTDOWN);
+	iob_free(batch);
+	disconnect(c);
 }
 
 static void a_client_renews_keys_a_few_times_in_a_second(void **state) {
@@ -360,6 +397,8 @@ int main(void) {
 		cmocka_unit_test(without_memory_a_set_is_whole_or_none),
 		cmocka_unit_test(what_a_client_hello_announces_is_counted),
 		cmocka_unit_test(what_a_connection_holds_is_counted),
+		cmocka_unit_test(a_client_that_wants_small_records_gets_them),
+		cmocka_unit_test(nothing_follows_an_alert),
 		cmocka_unit_test(a_client_renews_keys_a_few_times_in_a_second),
 		cmocka_unit_test(a_certificate_covers_its_names_as_soon_as_it_is_valid),
 	};
