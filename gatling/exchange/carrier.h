@@ -15,6 +15,9 @@ struct carrier {
 
 	size_t (*unsent)(const void *carried); /* returns how many bytes of the response it holds */
 
+	/* Returns how many bytes of content the client takes now. NULL: it has one request at a time. */
+	size_t (*room)(const void *carried);
+
 	/* Adds a head: of the response, of an interim one (1xx), or 101, after which the exchange is a tunnel. Returns the
 	 * status that the client gets, or 0 without memory, or if the client cannot use the response. */
 	int (*head)(void *carried, const struct upstream_response *head, struct slice lines);

@@ -115,6 +115,9 @@ enum exchange_relayed exchange_relay(struct exchange *exchange);
 /* Notes that the carrier has sent the piece of content that it kept, if it had one. */
 void exchange_taken(struct exchange *exchange);
 
+/* Returns how many bytes of content its client takes now; for struct proxied_share. */
+size_t exchange_room(const void *exchange);
+
 /* Notes that n bytes of the request's content have been put into the proxied request; trailers: not NULL after the last
  * ones, the lines of the trailer section, which may be empty. Returns whether this counts as progress: few bytes do
  * not. */

@@ -62,6 +62,11 @@ enum exchange_relayed exchange_relay(struct exchange *x) {
 	return ok ? RELAY_WAITS : RELAY_BROKEN;
 }
 
+size_t exchange_room(const void *owner) {
+	const struct exchange *x = owner;
+	return x->carrier->room(x->carried);
+}
+
 void exchange_taken(struct exchange *x) {
 	if (x->holds_piece) proxied_take(x->proxied);
 	x->holds_piece = false;

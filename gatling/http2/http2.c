@@ -198,6 +198,7 @@ static enum http2_error take_window_update(struct http2 *h, const struct frame *
 	int64_t *window = s ? &s->send_window : &h->send_window;
 	if (f->stream && !s) return HTTP2_NO_ERROR; /* it has just been closed */
 	*window += more;
+	h->streams.room_changed |= h->streams.share.starved;
 	if (more && *window <= HTTP2_WINDOW_MAX) return HTTP2_NO_ERROR;
 	enum http2_error error = more ? HTTP2_FLOW_CONTROL_ERROR : HTTP2_PROTOCOL_ERROR;
 	return s ? http2_reset(h, s->id, error, out) : error;

@@ -119,7 +119,7 @@ static void opened(struct stream *s) {
 	s->receive_window = HTTP2_WINDOW_DEFAULT;
 }
 
-static bool stream_takes(const struct stream *s) { return s->send_window > 0; }
+static size_t stream_room(const struct stream *s) { return s->send_window > 0 ? (size_t)s->send_window : 0; }
 
 static bool takes(const struct streams *t) { return http2_of(t)->send_window > 0; }
 
@@ -130,7 +130,7 @@ const struct streams_protocol http2_protocol = {.carrier = &streams_http2,
 												.fields = hpack_fields,
 												.block = representation_block,
 												.opened = opened,
-												.stream_takes = stream_takes,
+												.stream_room = stream_room,
 												.takes = takes,
 												.receives = receives};
 

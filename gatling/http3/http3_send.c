@@ -267,9 +267,10 @@ static struct slice block(struct representation *f) {
 	return (struct slice){0};
 }
 
-static bool stream_takes(const struct stream *s) {
+/* How large the window is, only the library knows. */
+static size_t stream_room(const struct stream *s) {
 	const struct http3_stream *q = s->own;
-	return !q->blocked;
+	return q->blocked ? 0 : SIZE_MAX;
 }
 
 static bool takes(const struct streams *t) { return http3_of(t)->unacknowledged < HTTP3_UNACKNOWLEDGED; }
@@ -285,6 +286,6 @@ const struct streams_protocol http3_protocol = {.carrier = &streams_http3,
 												.block = block,
 												.opened = opened,
 												.closed = closed,
-												.stream_takes = stream_takes,
+												.stream_room = stream_room,
 												.takes = takes,
 												.receives = receives};

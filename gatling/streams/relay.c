@@ -18,6 +18,11 @@ static size_t unsent(const void *stream) {
 	return s->batch ? iob_bytesleft(s->batch->iob) : 0;
 }
 
+static size_t room(const void *stream) {
+	const struct stream *s = stream;
+	return s->streams->protocol->stream_room(s);
+}
+
 static bool take_batch(struct stream *s) {
 	s->batch = response_batch_take(s->streams->exchanges->batches, BATCH_SMALL);
 	return s->batch;
@@ -62,7 +67,7 @@ static bool add_end(void *stream, struct slice trailers) {
 /* The batch holds one piece: its turn may come long after that of another stream's. */
 #define CARRIER(counted)                                                                                               \
 	{                                                                                                                  \
-		.protocol = (counted), .checks_length = true, .enough = 1, .unsent = unsent, .head = add_head,                 \
+		.protocol = (counted), .checks_length = true, .enough = 1, .unsent = unsent, .room = room, .head = add_head,   \
 		.content = add_piece, .end = add_end                                                                           \
 	}
 const struct carrier streams_http2 = CARRIER(COUNT_HTTP2), streams_http3 = CARRIER(COUNT_HTTP3);
@@ -102,7 +107,7 @@ bool stream_relay_waits_for_client(const struct stream *s) { return s->batch || 
 /* Ends a stream that makes no progress while others on the connection do: at once if the client has stopped it, by its
  * window or by sending no content; otherwise when it has had no turn for a long time. */
 static void end_stalled(struct stream *s) {
-	const bool stopped = s->batch ? !s->streams->protocol->stream_takes(s) : lacks_content(s);
+	const bool stopped = s->batch ? !s->streams->protocol->stream_room(s) : lacks_content(s);
 	if (s->stalls < (stopped ? 1 : STALLS_MAX)) return;
 	proxied_fail(s->exchange->proxied, 408);
 	stream_drop_batch(s);

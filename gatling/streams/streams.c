@@ -15,7 +15,7 @@ void streams_begin(struct streams *t, const struct streams_connection *functions
 	streams_set_peer(t, peer, forwarding);
 	t->port = (uint16_t)port;
 	t->secure = secure;
-	t->share.most = STREAMS_PASSED_RESPONSES;
+	t->share = (struct proxied_share){.most = STREAMS_PASSED_RESPONSES, .room = exchange_room};
 }
 
 /* Inserts the stream after the others of its urgency. */

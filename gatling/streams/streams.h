@@ -88,9 +88,10 @@ struct streams_protocol {
 	void (*opened)(struct stream *stream);
 	void (*closed)(struct stream *stream);
 
-	/* Return whether the client takes content of this stream, whatever others send; takes any content; and lets
-	 * content of requests come as long as upstreams take it. */
-	bool (*stream_takes)(const struct stream *stream);
+	/* Returns how many bytes of content of this stream the client takes, whatever others send. */
+	size_t (*stream_room)(const struct stream *stream);
+
+	/* Return whether the client takes any content; and lets content of requests come as long as upstreams take it. */
 	bool (*takes)(const struct streams *streams);
 	bool (*receives)(const struct streams *streams);
 };

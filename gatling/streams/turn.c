@@ -60,7 +60,7 @@ bool stream_can_send(const struct stream *s) {
 	const bool passed = stream_is_passed_on(s);
 	if (passed && !s->batch) return s->relayed != RELAY_WAITS;
 	if ((s->receiving && !passed) || s->ended || stream_waits(s) || s->postponed) return false;
-	return s->block_length || (t->protocol->stream_takes(s) && t->protocol->takes(t));
+	return s->block_length || (t->protocol->stream_room(s) && t->protocol->takes(t));
 }
 
 struct stream *streams_next(const struct streams *t) {

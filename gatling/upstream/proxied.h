@@ -35,10 +35,13 @@ enum proxied_state {
 	PROXIED_FAILED
 };
 
-/* How much the proxied requests of one client may hold of their responses together. It must outlive them. */
+/* How much the proxied requests of one client may hold of their responses together. It must outlive them. Half of it is
+ * for those whose content the client takes, so that others, whose windows it has closed, do not hold them up. */
 struct proxied_share {
 	size_t held, most; /* bytes */
-	bool starved;      /* some of them wait until others hold less: proxied_feed() has to be called for all */
+	bool starved;      /* some of them wait until others hold less, or the client takes more: proxied_feed() has to be
+						  called for all */
+	size_t (*room)(const void *owner); /* returns how many bytes of content the client takes now of one */
 };
 
 /* Begins to pass a request on; copies what it needs of it. share: NULL if the client has no other proxied requests.

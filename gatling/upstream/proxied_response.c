@@ -242,9 +242,18 @@ static void ended(struct proxied *p, bool reset) {
 	if (p->state == PROXIED_CONTENT || p->state == PROXIED_TUNNEL) go_on(p);
 }
 
-/* Stops reading if the proxied request has to wait until others hold less. Returns whether it has to. */
+/* Returns how many bytes may be read at a time; 0: the proxied request has to wait until others hold less, or the
+ * client takes more. */
+static size_t may_read(const struct proxied *p) {
+	const struct proxied_share *s = p->share;
+	if (!s || p->in.bytes || s->held + PROXIED_SMALL <= s->most / 2) return PROXIED_BUFFER;
+	if (s->held + PROXIED_SMALL > s->most) return 0;
+	return p->state == PROXIED_CONTENT ? s->room(p->owner) : PROXIED_BUFFER;
+}
+
+/* Stops reading if the proxied request has to wait. Returns whether it has to. */
 static bool starves(struct proxied *p) {
-	p->starved = p->share && !p->in.bytes && p->share->held + PROXIED_SMALL > p->share->most;
+	p->starved = !may_read(p);
 	if (!p->starved) return false;
 	p->share->starved = true;
 	io_dontwantread(p->loop, p->link->fd);
@@ -310,7 +319,8 @@ static bool may_splice(const struct proxied *p) {
  * little is read with the head. Returns what the first io_tryread() returned, or -1 with ENOMEM. */
 static ssize_t read_response(struct proxied *p) {
 	const bool expects_much = p->state == PROXIED_WAITS && p->link->had_much && may_splice(p);
-	const size_t most = expects_much ? PROXIED_SMALL : PROXIED_BUFFER;
+	const size_t least = expects_much ? PROXIED_SMALL : PROXIED_BUFFER, may = may_read(p);
+	const size_t most = may < least ? may : least;
 	if (!reserve_input(p)) {
 		errno = ENOMEM;
 		return -1;

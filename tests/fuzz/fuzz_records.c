@@ -57,6 +57,8 @@ static bool step(void) {
 	return result == RECORD_CONTENT;
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	static struct record_methods *methods;
 	static SSL_CTX *context;

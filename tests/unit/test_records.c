@@ -171,7 +171,7 @@ static void what_no_client_may_send_is_refused(void **state) {
 	refuses(sides_new(), RECORD_ALERT, "", 0, ALERT_UNEXPECTED_MESSAGE);
 	refuses(sides_new(), RECORD_ALERT, "\1", 1, ALERT_DECODE_ERROR);
 	refuses(sides_new(), RECORD_ALERT, "\1\0\0", 3, ALERT_DECODE_ERROR);
-	refuses(sides_new(), RECORD_ALERT, "\2\50", 2, ALERT_CLOSE_NOTIFY); /* it knows why */
+	refuses(sides_new(), RECORD_ALERT, "\2\50", 2, ALERT_CLOSE_NOTIFY);                /* it knows why */
 	refuses(sides_new(), RECORD_HANDSHAKE, "\1\0\0\1\0", 5, ALERT_UNEXPECTED_MESSAGE); /* a ClientHello */
 	refuses(sides_new(), RECORD_HANDSHAKE, "", 0, ALERT_UNEXPECTED_MESSAGE);
 	refuses(sides_new(), RECORD_HANDSHAKE, "\30\0\0\1\2", 5, ALERT_ILLEGAL_PARAMETER);

@@ -456,6 +456,22 @@ def test_responses_that_are_not_read_hold_up_only_themselves(build):
         assert {len(answer.body) for answer in c.answers(*large)} <= {199_000, 200_000}  # the rest may have come before
 
 
+def test_many_responses_whose_windows_are_shut_hold_up_nobody(build):
+    def handle(link):
+        while True:
+            link.answer(b"a" * 200_000 if "large" in link.request().line else b"small")
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server, window=WINDOW) as c:
+        large, got = [c.ask("/api/large") for _ in range(40)], 0
+        while got < len(large) * WINDOW:
+            got += len(c.next(DATA).payload)
+        for n in range(5):
+            assert c.get(f"/api/{n}").body == b"small"
+        for stream in large:
+            c.send(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", 1 << 30)))
+        assert {len(answer.body) for answer in c.answers(*large)} == {200_000 - WINDOW}
+
+
 def test_a_hundred_large_responses_at_once(build):
     def handle(link):
         while True:
