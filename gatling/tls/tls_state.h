@@ -1,4 +1,4 @@
-/* tls_state.h - what tls.c and tls_handshake.c share. */
+/* tls_state.h - what tls_connection.c and tls_handshake.c share. */
 #ifndef GATLING_TLS_TLS_STATE_H
 #define GATLING_TLS_TLS_STATE_H
 

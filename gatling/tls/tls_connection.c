@@ -1,6 +1,6 @@
-/* tls.c - see tls.h. OpenSSL reads from and writes to the buffers of the worker through a BIO defined here. Its error
- * queue, which SSL_get_error() inspects, is empty between two calls: it is cleared only after an error, since that
- * takes 2 % of a small response. */
+/* tls_connection.c - see tls.h: connections, from their handshake on. OpenSSL reads from and writes to the buffers of
+ * the worker through a BIO defined here. Its error queue, which SSL_get_error() inspects, is empty between two calls:
+ * it is cleared only after an error, since that takes 2 % of a small response. */
 #include <errno.h>
 #include <openssl/err.h>
 #include <poll.h>
