@@ -1,5 +1,5 @@
 /* tls_handshake.c - see tls.h: handshakes. After one of TLS 1.3 a connection goes on without its SSL, which holds up to
- * 28 KB, if the kernel does not encrypt its records. */
+ * 28 KB, unless the kernel may encrypt records. */
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static uint64_t count_records(const struct tls_worker *w, size_t at) {
 
 /* Returns whether the client wants smaller records than others (RFC 6066, section 4). */
 static bool limits_records(const SSL *ssl) {
-	return SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl)) != TLSEXT_max_fragment_length_DISABLED;
+	const uint8_t mode = SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl));
+	return mode >= TLSEXT_max_fragment_length_512 && mode <= TLSEXT_max_fragment_length_4096; /* 3.5 has others */
 }
 
 /* Puts records in the place of the SSL, if it has no input left and all of its output after the handshake, that is
