@@ -9,10 +9,10 @@
 #define GATLING_TLS_TLS_H
 
 #include "gatling/tls/certificates.h"
+#include "gatling/tls/records.h"
 #include "io/iob.h"
 
 enum {
-	TLS_RECORD_MAX = 16 * 1024, /* bytes of plaintext (RFC 8446, section 5.1) */
 	/* Bytes in each of the first records. Such a record fits into a segment of a path with an MTU of 1500, over IPv6
 	 * with timestamps, so that the client can read it when that segment has come. */
 	TLS_FIRST_RECORD = 1392,
@@ -22,10 +22,10 @@ enum {
 	 * interface. Up to TLS_SLACK bytes that remain are encrypted together with them. */
 	TLS_BATCH = 45 * 1448 - 4 * 29,
 	TLS_SLACK = 2 * 1024,
-	TLS_READ = 16 * 1024,        /* bytes read at a time */
-	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more: the connection ends. Handshakes and answers
-									to key updates can cause that; responses wait before. */
-	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* bytes of the smallest buffer for tls_read() */
+	TLS_READ = 16 * 1024,             /* bytes read at a time */
+	TLS_UNSENT_MAX = 128 * 1024,      /* bytes encrypted and not sent; more: the connection ends. Handshakes and answers
+										 to key updates can cause that; responses wait before. */
+	TLS_ROOM = RECORD_MAX + TLS_READ, /* bytes of the smallest buffer for tls_read() */
 	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake, and after it if the SSL stays (growth of
 	 * resident memory); after it since 3.2, whose records have more state. */
 	TLS_HANDSHAKE_MEMORY = 46 * 1024,

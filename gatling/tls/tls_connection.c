@@ -178,10 +178,10 @@ static void send_close_notify(struct tls *t) {
 /* Encrypts all bytes, which the BIO always takes. Returns false, and sets t->failed, if OpenSSL fails. */
 static bool seal(struct tls *t, const char *plain, size_t length) {
 	/* keeps OpenSSL's buffer until the last record; since 3.2 the mode applies to a key, not to each record */
-	const bool keeps = t->ssl && length > TLS_RECORD_MAX && OpenSSL_version_num() < OPENSSL_3_2;
+	const bool keeps = t->ssl && length > RECORD_CONTENT_MAX && OpenSSL_version_num() < OPENSSL_3_2;
 	if (keeps) SSL_clear_mode(t->ssl, SSL_MODE_RELEASE_BUFFERS);
 	while (length) {
-		size_t record = t->sent < TLS_FIRST_BYTES ? TLS_FIRST_RECORD : TLS_RECORD_MAX;
+		size_t record = t->sent < TLS_FIRST_BYTES ? TLS_FIRST_RECORD : RECORD_CONTENT_MAX;
 		if (record > length) record = length;
 		if (keeps && record == length) SSL_set_mode(t->ssl, SSL_MODE_RELEASE_BUFFERS);
 		if (!seal_record(t, plain, record)) {

@@ -2,10 +2,7 @@
 #ifndef GATLING_TLS_TLS_STATE_H
 #define GATLING_TLS_TLS_STATE_H
 
-#include "gatling/tls/records.h"
 #include "gatling/tls/tls.h"
-
-_Static_assert((int)TLS_ROOM >= (int)RECORD_MAX + (int)TLS_READ, "what is decrypted has to fit");
 
 /* bytes, with the overhead of small records and a handshake flight */
 enum { TLS_SEALED = TLS_BATCH + 16 * 1024 };
