@@ -284,7 +284,7 @@ class Server:
 def make_certificate(address):
     """Returns a certificate for an IP address, and its key."""
     return subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                           "-subj", f"/CN={address}", "-addext", f"subjectAltName=IP:{address}", "-keyout", "-", "-out", "-"],
+                           "-subj", f"/CN={address}", "-addext", f"subjectAltName=IP:{address},DNS:localhost", "-keyout", "-", "-out", "-"],
                           capture_output=True, check=True).stdout  # fmt: skip
 
 

@@ -74,8 +74,7 @@ static int enter_root(const struct options *o, char *directory, struct mounts **
 /* Everything that lives as long as the process. */
 struct process {
 	struct broker *broker; /* opens files */
-	/* Connects to unix sockets. A separate process, so that no worker waits for the disk of a log or a certificate. */
-	struct broker *connector;
+	struct upstreams_shared upstreams;
 	struct acme *acme; /* NULL: none */
 	struct workers *workers;
 	struct mounts *mounts;
@@ -163,7 +162,7 @@ static int load_types(const char *file) {
 /* Has the connector refuse the file of a listening socket, if it has one. Returns 0, or -1 after printing an error. */
 static int refuse_own(struct process *p, int fd) {
 	char path[SOCKET_PATH_MAX];
-	if (!socket_path(fd, path) || broker_refuse(p->connector, path) == 0) return 0;
+	if (!socket_path(fd, path) || broker_refuse(p->upstreams.connector, path) == 0) return 0;
 	if (errno == ENOENT) return 0; /* nobody can connect to it */
 	return notice_cannot("keep upstreams apart from the server's own socket", path, strerror(errno));
 }
@@ -177,7 +176,7 @@ static int start_connector(const struct options *o, struct process *p, const str
 		const char *path = directory ? directory : o->site.upstreams.at[i].path;
 		if (!path) continue;
 		any = true;
-		if (broker_add(p->connector, path, directory ? BROKER_SOCKETS : BROKER_SOCKET, &name) == -1)
+		if (broker_add(p->upstreams.connector, path, directory ? BROKER_SOCKETS : BROKER_SOCKET, &name) == -1)
 			return notice_cannot("pass requests on to", path, strerror(errno));
 	}
 	if (!any) return 0;
@@ -185,9 +184,21 @@ static int start_connector(const struct options *o, struct process *p, const str
 		if (refuse_own(p, p->sockets.at[i].fd) == -1) return -1;
 	if (p->sockets.status && refuse_own(p, p->sockets.status) == -1) return -1;
 	if (o->take_over && refuse_own(p, p->take_over.listener) == -1) return -1;
-	broker_hurry(p->connector); /* workers wait for it */
-	if (broker_start(p->connector, o->sandbox, user) == 0) return 0;
+	broker_hurry(p->upstreams.connector); /* workers wait for it */
+	if (broker_start(p->upstreams.connector, o->sandbox, user) == 0) return 0;
 	return notice_cannot("start", "the process that connects to unix sockets", strerror(errno));
+}
+
+/* Starts the process that looks up upstreams, and loads the authorities that their certificates have to be of, if any
+ * upstream needs that. Returns 0, or -1 after printing an error. */
+static int prepare_upstreams(const struct options *o, struct process *p, const struct account *user) {
+	const struct upstreams_allowed *allowed = &o->site.upstreams;
+	const char *file, *wrong;
+	if (resolver_start(allowed, o->sandbox, user, &p->upstreams.resolver) == -1)
+		return notice_cannot("start", "the process that looks up upstreams", strerror(errno));
+	if (!upstreams_allow_tls(allowed)) return 0;
+	p->upstreams.tls = tls_client_context(o->upstream_ca, &file, &wrong);
+	return p->upstreams.tls ? 0 : notice_cannot("trust authorities of upstreams", file, wrong);
 }
 
 /* Starts the process that opens files later, opens the logs, and looks for certificates. Returns 0, or -1 after
@@ -244,7 +255,9 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	const char *unknown = o->user ? account_find(o->user, &id) : NULL;
 	if (unknown) return notice_cannot("become user", o->user, unknown);
-	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_broker(o, p) == -1) return -1;
+	if (acme_start(&o->acme, o->root, &p->acme) == -1 || prepare_upstreams(o, p, o->user ? &id : NULL) == -1 ||
+		start_broker(o, p) == -1)
+		return -1;
 	if (take_over_begin(&p->take_over, o->take_over, &p->sockets, &p->datagrams) == -1) return -1;
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
 		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
@@ -295,6 +308,7 @@ static int start(const struct options *o, struct process *p, const char *directo
 	if (o->error_log && error_log_start(&p->error_log) == -1)
 		return notice_cannot("start", "the error log", strerror(errno));
 	if (workers_start(p->workers, root, p->mounts, p->log, p->files, kernel_tls) == -1) return -1;
+	resolver_wait(p->upstreams.resolver);
 	if (take_over_finish(&p->take_over) == -1) return -1;
 	listen_start(o, &p->sockets);
 	listen_route(o, &p->datagrams);
@@ -317,7 +331,9 @@ static void end(struct process *p) {
 	certificate_files_free(p->files);
 	acme_free(p->acme);
 	broker_free(p->broker);
-	broker_free(p->connector);
+	broker_free(p->upstreams.connector);
+	resolver_stop(p->upstreams.resolver);
+	SSL_CTX_free(p->upstreams.tls);
 	take_over_close(&p->take_over, &p->sockets);
 	datagram_sockets_close(&p->datagrams);
 }
@@ -361,13 +377,14 @@ int main(int argc, char **argv) {
 
 	int root = 0;
 	p.broker = broker_new();
-	p.connector = broker_new();
+	p.upstreams.connector = broker_new();
 	p.workers = workers_new(&options);
-	if (!p.workers || !p.broker || !p.connector) root = notice_cannot("start", "the workers", strerror(errno));
+	if (!p.workers || !p.broker || !p.upstreams.connector)
+		root = notice_cannot("start", "the workers", strerror(errno));
 	if (root != -1) root = prepare(&options, &p, directory);
 	for (int i = 0; i < options.workers && p.workers; i++) {
 		workers_array(p.workers)[i].shown = p.status;
-		workers_array(p.workers)[i].connector = p.connector;
+		workers_array(p.workers)[i].upstreams = &p.upstreams;
 		workers_array(p.workers)[i].datagrams = &p.datagrams;
 		workers_array(p.workers)[i].directory = directory;
 		workers_array(p.workers)[i].challenges = p.acme ? acme_challenges(p.acme) : NULL;

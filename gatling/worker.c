@@ -79,7 +79,8 @@ static int start(struct worker *w) {
 	keep[kept++] = w->root;
 	if (mounts_descriptor(w->mounts) != -1) keep[kept++] = mounts_descriptor(w->mounts);
 	keep[kept++] = w->control.fd;
-	if (broker_channel(w->connector) != -1) keep[kept++] = broker_channel(w->connector);
+	const int connector = broker_channel(w->upstreams->connector);
+	if (connector != -1) keep[kept++] = connector;
 	const unsigned datagrams =
 		datagram_sockets_used(w->datagrams, w->number, (unsigned)w->options->workers, &keep[kept]);
 
@@ -119,7 +120,8 @@ static int start(struct worker *w) {
 		use_certificates(w);
 	}
 	const struct upstreams_options upstreams = {.loop = w->context.loop,
-												.connector = w->connector,
+												.shared = w->upstreams,
+												.tls_memory = &w->context.tls_memory,
 												.connections = w->upstreams_max,
 												.gzip = w->options->upstream_gzip};
 	if (w->upstreams_max && !(w->context.exchanges.upstreams = upstreams_new(&upstreams))) return -1;

@@ -57,7 +57,7 @@ struct worker {
 	struct log_queue *log;                  /* NULL: no log */
 	struct certificate_files *certificates; /* NULL: no TLS */
 	const struct challenges *challenges;    /* NULL: none */
-	struct broker *connector;
+	const struct upstreams_shared *upstreams;
 	const struct datagram_sockets *datagrams;
 	const char *directory; /* the path of root, outside of any chroot(2) */
 	bool kernel_tls;

@@ -3,6 +3,7 @@
     proxy.py BUILD [--seconds N] [--rounds N] [--servers NAME,...] [--only CASE,...]
 
     proxy-1k, -100k, -10m  files of a second gatling, over connections that are kept
+    tls-1k, -100k          the same over TLS, whose certificate is looked at
     proxy-post-1m          1 MB of content to a program that only reads it (responder.c)
     fcgi-1k                1 KB of a program over FastCGI, a connection for each request
 
@@ -46,11 +47,18 @@ http {{
     proxy_set_header Host $host;
     proxy_set_header X-Forwarded-For $remote_addr;
     proxy_set_header X-Forwarded-Proto $scheme;
+    proxy_ssl_verify on;
+    proxy_ssl_trusted_certificate {certificate};
+    proxy_ssl_name localhost;
+    proxy_ssl_server_name on;
+    proxy_ssl_protocols TLSv1.2 TLSv1.3;
+    upstream tls {{ server 127.0.0.1:{tls}; keepalive 128; keepalive_requests 1000000000; }}
     upstream up {{ server 127.0.0.1:{upstream}; keepalive 128; keepalive_requests 1000000000; }}
     upstream post {{ server 127.0.0.1:{post}; keepalive 128; keepalive_requests 1000000000; }}
     server {{
         listen 127.0.0.1:{port};
         location /up/ {{ proxy_pass http://up/; }}
+        location /tls/ {{ proxy_pass https://tls/; }}
         location /post {{ proxy_pass http://post; }}
         location /fcgi {{
             fastcgi_pass 127.0.0.1:{fcgi};
@@ -67,11 +75,14 @@ pid-file: {directory}/h2o.pid
 error-log: /dev/null
 listen: {{host: 127.0.0.1, port: {port}}}
 proxy.preserve-host: ON
+proxy.ssl.cafile: {certificate}
 hosts:
   default:
     paths:
       /up:
         proxy.reverse.url: http://127.0.0.1:{upstream}/
+      /tls:
+        proxy.reverse.url: https://localhost:{tls}/
       /post:
         proxy.reverse.url: http://127.0.0.1:{post}/
       /fcgi:
@@ -93,15 +104,20 @@ defaults
 frontend f
     bind 127.0.0.1:{port}
     use_backend post if {{ path_beg /post }}
+    use_backend tls if {{ path_beg /tls }}
     default_backend up
 backend up
     http-request replace-path /up(.*) \\1
     server s 127.0.0.1:{upstream}
+backend tls
+    http-request replace-path /tls(.*) \1
+    server s 127.0.0.1:{tls} ssl verify required ca-file {certificate} sni str(localhost) verifyhost localhost
 backend post
     server s 127.0.0.1:{post}
 """
 
 RULES = """/up/* http://127.0.0.1:{upstream}/:splat 200
+/tls/* https://localhost:{tls}/:splat 200
 /post http://127.0.0.1:{post} 200
 /fcgi fcgi://127.0.0.1:{fcgi}/ 200
 """
@@ -112,11 +128,12 @@ def commands(running, ports):
     root = running.directory / "rules"
     root.mkdir()
     (root / "_redirects").write_text(RULES.format(**ports))
-    found = {"gatling": (servers.free_port(), [running.build / "gatling", "-j", 1, "-n", "--no-https", "--upstream", "127.0.0.1"])}
+    found = {"gatling": (servers.free_port(), [running.build / "gatling", "-j", 1, "-n", "--no-https", "--upstream", "127.0.0.1", "--upstream", f"https://localhost:{ports['tls']}",
+                                                 "--upstream-ca", running.certificate])}  # fmt: skip
     found["gatling"][1].extend(["-i", "127.0.0.1", "-p", found["gatling"][0], root])
     for name, text, words in (("nginx", NGINX, ["nginx", "-c"]), ("h2o", H2O, ["h2o", "-m", "worker", "-c"]), ("haproxy", HAPROXY, ["haproxy", "-f"])):
         port, path = servers.free_port(), running.directory / f"{name}.conf"
-        path.write_text(text.format(directory=running.directory, port=port, **ports))
+        path.write_text(text.format(directory=running.directory, port=port, certificate=running.certificate, **ports))
         found[name] = (port, [*words, path])
     return found
 
@@ -152,15 +169,15 @@ def measure(running, server, case, seconds):
     elif case == "fcgi-1k":
         answered = ask(running, server, "/fcgi", seconds, [])
     else:
-        file = case.removeprefix("proxy-")
-        answered = ask(running, server, f"/up/{file}", seconds, ["--expect", running.root / file])
+        kind, file = case.split("-")
+        answered = ask(running, server, f"/{'tls' if kind == 'tls' else 'up'}/{file}", seconds, ["--expect", running.root / file])
     return (server.cpu_s() - before) * 1e6 / answered
 
 
 def start_upstreams(running):
     """Starts the upstreams. Returns their ports."""
     cores = set(running.cores[1:] or running.cores)
-    ports = {"upstream": running.start("gatling", workers=len(running.cores)).port}
+    ports = {name: running.start("gatling", workers=len(running.cores), protocol=protocol).port for name, protocol in (("upstream", "http"), ("tls", "https"))}
     for name, kind, length in (("post", "http", 2), ("fcgi", "fcgi", 1024)):
         ports[name] = servers.free_port()
         command = [running.build / "bench" / "responder", kind, ports[name], length, PROCESSES]
@@ -174,7 +191,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--servers", default="gatling,nginx,h2o,haproxy")
-    parser.add_argument("--only", default="proxy-1k,proxy-100k,proxy-10m,proxy-post-1m,fcgi-1k")
+    parser.add_argument("--only", default="proxy-1k,proxy-100k,proxy-10m,tls-1k,tls-100k,proxy-post-1m,fcgi-1k")
     arguments = parser.parse_args()
     names = servers.those_installed(arguments.servers.split(","), "proxy")
     with servers.Servers(arguments.build) as running:

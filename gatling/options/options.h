@@ -30,8 +30,9 @@ struct options {
 	struct conn_options conn;
 	struct limits_options limits;
 	struct site_options site;
-	bool upstream_gzip; /* compress the responses of upstreams */
-	const char *mime;   /* file of media types; NULL: none */
+	const char *upstream_ca; /* the file with the authorities of https upstreams; NULL: those of the system */
+	bool upstream_gzip;      /* compress the responses of upstreams */
+	const char *mime;        /* file of media types; NULL: none */
 	enum log_format log;
 	const char *log_file;  /* NULL: stdout */
 	const char *error_log; /* file for the lines of base/notice.h; NULL: stderr */

@@ -64,6 +64,7 @@ static const struct option_row table[] = {
 	{"symlinks", 0, GENERAL, "inside", "do not follow symlinks that lead out of DIR",
 	 SWITCH(site.symlinks_inside, "follow|inside")},
 	{"upstream", 0, GENERAL, "ADDR", "where _redirects may pass requests to; repeatable", OWN(take_upstream)},
+	{"upstream-ca", 0, GENERAL, "FILE", "whom https upstreams have their certificates from", TEXT(upstream_ca)},
 	{"upstream-gzip", 0, GENERAL, NULL, "compress what upstreams answer", FLAG(upstream_gzip, true)},
 	{"proxy-protocol", 0, GENERAL, "NET", "expect a PROXY header from NET; repeatable", OWN(take_proxy_protocol)},
 	{"trust", 0, GENERAL, "NET", "believe X-Forwarded-For from NET; repeatable", OWN(take_trust)},

@@ -72,7 +72,9 @@ void take_upstream(struct options *o, const struct option_row *row, char *text) 
 	struct upstreams_allowed *allowed = &o->site.upstreams;
 	if (allowed->count == UPSTREAM_ALLOWED_MAX) option_refuse("--upstream can be given %d times", UPSTREAM_ALLOWED_MAX);
 	if (!upstreams_allow(allowed, text))
-		option_takes(row, text, "ADDRESS[/BITS][:PORT], [IPV6ADDRESS[/BITS]][:PORT], a directory or unix:PATH");
+		option_takes(row, text,
+					 "[https://]HOST[:PORT], where HOST is a name, ADDRESS[/BITS] or [IPV6ADDRESS[/BITS]], a directory "
+					 "or unix:PATH");
 }
 
 void take_cert(struct options *o, const struct option_row *row, char *text) {

@@ -378,14 +378,26 @@ void sandbox_enter_broker(bool on) {
 	enter("gatling-broker", on, allow_broker);
 }
 
-const char *sandbox_enter_connector(bool on, const struct account *user) {
+/* Gives up privileges, and becomes the user. Returns NULL, or why that is not possible. */
+static const char *become(const struct account *user) {
 	uint32_t kept;
 	sandbox_refuse_privileges();
 	const char *wrong = user ? account_become_with_groups(user) : NULL;
 	if (wrong) return wrong;
 	if (!sanitized) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the change of user may have allowed tracing again */
 	const int error = keep_server_capabilities(&kept);
-	if (error) return strerror(error);
-	enter("gatling-connect", on, allow_connector);
-	return NULL;
+	return error ? strerror(error) : NULL;
+}
+
+const char *sandbox_enter_connector(bool on, const struct account *user) {
+	const char *wrong = become(user);
+	if (!wrong) enter("gatling-connect", on, allow_connector);
+	return wrong;
+}
+
+const char *sandbox_enter_resolver(bool on, const struct account *user) {
+	const char *wrong = become(user);
+	(void)prctl(PR_SET_NAME, "gatling-resolve");
+	if (!wrong && on) (void)restrict_files("/", true);
+	return wrong;
 }

@@ -33,3 +33,5 @@ const char *sandbox_enter_connector(bool on, const struct account *user) {
 	sandbox_refuse_privileges();
 	return user ? account_become_with_groups(user) : NULL;
 }
+
+const char *sandbox_enter_resolver(bool on, const struct account *user) { return sandbox_enter_connector(on, user); }

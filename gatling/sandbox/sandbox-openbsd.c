@@ -48,3 +48,10 @@ const char *sandbox_enter_connector(bool on, const struct account *user) {
 	if (on) (void)pledge("stdio rpath unix sendfd", NULL);
 	return wrong;
 }
+
+const char *sandbox_enter_resolver(bool on, const struct account *user) {
+	sandbox_refuse_privileges();
+	const char *wrong = user ? account_become_with_groups(user) : NULL;
+	if (on) (void)pledge("stdio rpath dns", NULL);
+	return wrong;
+}

@@ -75,4 +75,8 @@ void sandbox_enter_broker(bool on);
  * become the user: then it must connect to nothing. */
 const char *sandbox_enter_connector(bool on, const struct account *user);
 
+/* The same for the process that looks up the addresses of upstreams. Modules of the C library do that, which may take
+ * any system call: on: make all files read-only. It goes on to start threads. */
+const char *sandbox_enter_resolver(bool on, const struct account *user);
+
 #endif

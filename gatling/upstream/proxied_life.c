@@ -36,18 +36,19 @@ static bool is_idempotent(struct slice method) {
 }
 
 /* Writes the head of the request to out. Returns its length. An upstream of HTTP/1.1 gets a Host in any case (RFC 9112,
- * section 3.2): its own address, if the client has sent none. */
+ * section 3.2): its own, if the client has sent none, or it is one of https, which has to be that of its certificate.
+ */
 static size_t write_head(char *out, const struct upstream_target *target, const struct upstream_request *r) {
 	switch (target->protocol) {
 	case UPSTREAM_HTTP: break;
 	case UPSTREAM_FCGI: return upstream_fcgi_head(out, r);
 	case UPSTREAM_SCGI: return upstream_scgi_head(out, r);
 	}
-	if (r->request->host.length) return upstream_request_head(out, r);
-	char text[UPSTREAM_TEXT_MAX] = "localhost";
+	char text[UPSTREAM_TEXT_MAX];
 	struct upstream_request named = *r;
-	if (!target->at[0].path[0]) upstream_format(text, &target->at[0]);
-	named.authority = slice_of(text);
+	named.host = r->request->host;
+	if (!named.host.length || target->tls)
+		named.host = (struct slice){.at = text, .length = upstream_format_authority(text, target, &target->at[0])};
 	return upstream_request_head(out, &named);
 }
 

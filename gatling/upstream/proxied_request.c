@@ -58,7 +58,7 @@ static bool can_write(const struct proxied *p) {
 /* Writes bytes to the upstream. Returns how many need not be kept: all, if writing fails, since the upstream may have
  * answered before the end of the request. */
 static size_t write_some(struct proxied *p, struct slice bytes) {
-	ssize_t n = io_trywrite(p->loop, p->link->fd, bytes.at, bytes.length);
+	ssize_t n = upstream_link_write(p->link, bytes);
 	p->blocked = n == -1 && errno == EAGAIN;
 	if (p->blocked) return 0;
 	const bool no_memory = n == -1 && (errno == ENOMEM || errno == ENOBUFS);
@@ -94,7 +94,9 @@ void proxied_flush(struct proxied *p) {
 		if (io_wantwrite(p->loop, p->link->fd) == -1) proxied_fail(p, 503);
 		return;
 	}
-	if (p->state == PROXIED_TUNNEL && p->complete && !p->shut) p->shut = shutdown(p->link->fd, SHUT_WR) == 0;
+	const bool ends = p->state == PROXIED_TUNNEL && p->complete;
+	if (ends && !p->shut) upstream_link_shut(p->link);
+	p->shut |= ends;
 	io_dontwantwrite(p->loop, p->link->fd);
 	if (!p->repeatable || p->state > PROXIED_WAITS) outgoing_forget(&p->out); /* else it may have to be sent again */
 }
@@ -129,7 +131,7 @@ size_t proxied_put(struct proxied *p, struct slice content) {
 
 bool proxied_splices(const struct proxied *p) {
 	return can_write(p) && !drops_content(p) && p->state != PROXIED_TUNNEL && p->out.framing == FRAMED_NOT &&
-		   !outgoing_unsent(&p->out) && io_splices(p->loop);
+		   !outgoing_unsent(&p->out) && upstream_link_splices(p->link);
 }
 
 ssize_t proxied_splice_from(struct proxied *p, int fd, void *buffer, size_t length, size_t *sent) {
@@ -163,14 +165,16 @@ static void say_continue(struct proxied *p) {
 	p->state = PROXIED_HEAD;
 }
 
-/* Writes to the connection, which shows whether it has been made. Returns 0 if it has (the proxied request may have
- * failed since then), EAGAIN while it is being made, or another errno. */
+/* Writes to the connection, which shows whether it has been made; after the handshake of TLS, it has been. Returns 0 if
+ * so (the proxied request may have failed since then), EAGAIN while it is being made, or another errno. */
 static int try_connection(struct proxied *p) {
 	const struct slice bytes = p->holds ? (struct slice){0} : outgoing_rest(&p->out);
-	const ssize_t n = io_trywrite(p->loop, p->link->fd, bytes.at, bytes.length);
+	const int error = upstream_link_handshake(p->link);
+	if (error) return error;
+	const ssize_t n = upstream_link_write(p->link, bytes);
 	if (n == -1 && errno == ENOTCONN && io_eagain_write(p->loop, p->link->fd) == 0) return EAGAIN; /* BSD */
-	if (n == -1) return errno;
-	outgoing_sent(&p->out, (size_t)n);
+	if (n == -1 && !(p->link->tls && errno == EAGAIN)) return errno;
+	if (n > 0) outgoing_sent(&p->out, (size_t)n);
 	p->state = PROXIED_WAITS;
 	p->blocked = false;
 	proxied_set_deadline(p);
@@ -193,7 +197,7 @@ void proxied_use(struct proxied *p, bool fresh, int failure) {
 		p->blocked = false;
 		p->state = reused ? PROXIED_WAITS : PROXIED_CONNECTS;
 		proxied_set_deadline(p);
-		if (!p->complete || p->upgrades) upstreams_send_at_once(p->link);
+		if (!p->complete || p->upgrades) upstream_link_send_at_once(p->link);
 		if (io_wantwrite(p->loop, p->link->fd) == -1 || io_wantread(p->loop, p->link->fd) == -1) {
 			proxied_fail(p, 503);
 			return;
@@ -237,15 +241,20 @@ bool proxied_repeat(struct proxied *p) {
 
 /* --- events --- */
 
+void proxied_go_on_connecting(struct proxied *p) {
+	const int error = try_connection(p);
+	if (error == EAGAIN) return;
+	if (error) proxied_connect_elsewhere(p, error);
+	else if (p->link && io_wantread(p->loop, p->link->fd) == -1) proxied_fail(p, 503);
+	p->ready(p->owner);
+}
+
 void proxied_writable(struct proxied *p) {
 	if (p->state == PROXIED_CONNECTS) {
-		const int error = try_connection(p);
-		if (error == EAGAIN) return;
-		if (error) proxied_connect_elsewhere(p, error);
-		else if (p->link && io_wantread(p->loop, p->link->fd) == -1) proxied_fail(p, 503);
-	} else {
-		p->blocked = false;
-		proxied_flush(p);
+		proxied_go_on_connecting(p);
+		return;
 	}
+	p->blocked = false;
+	proxied_flush(p);
 	p->ready(p->owner);
 }

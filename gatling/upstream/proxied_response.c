@@ -282,7 +282,7 @@ static bool reserve_input(struct proxied *p) {
 /* Reads at most `most` bytes, and no more than there is room for. Returns what io_tryread() returns. */
 static ssize_t receive(struct proxied *p, size_t most) {
 	const size_t room = p->in.size - p->in.length;
-	return io_tryread(p->loop, p->link->fd, p->in.bytes + p->in.length, most < room ? most : room);
+	return upstream_link_read(p->link, p->in.bytes + p->in.length, most < room ? most : room);
 }
 
 /* Handles n bytes that have been read. */
@@ -312,7 +312,7 @@ static bool belongs_together(const struct proxied *p) {
 
 /* Returns whether content can go straight to a socket. */
 static bool may_splice(const struct proxied *p) {
-	return p->splice_to != -1 && !p->gzip && !p->records && io_splices(p->loop);
+	return p->splice_to != -1 && !p->gzip && !p->records && upstream_link_splices(p->link);
 }
 
 /* Reads from the upstream and handles the input. If much content is expected, which can stay in the kernel, only a
@@ -381,6 +381,10 @@ static ssize_t splice_content(struct proxied *p) {
 }
 
 void proxied_readable(struct proxied *p) {
+	if (p->state == PROXIED_CONNECTS && p->link->tls) {
+		proxied_go_on_connecting(p);
+		return;
+	}
 	if (p->state == PROXIED_CONNECTS) { /* proxied_writable() finds out why */
 		io_dontwantread(p->loop, p->link->fd);
 		return;

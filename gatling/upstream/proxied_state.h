@@ -72,6 +72,9 @@ void proxied_note_progress(struct proxied *proxied);
  * failure: the status to answer for earlier addresses if there is no other; 0: none was tried. */
 void proxied_use(struct proxied *proxied, bool fresh, int failure);
 
+/* Continues to connect when the socket is writable or, with TLS, readable. */
+void proxied_go_on_connecting(struct proxied *proxied);
+
 /* Tries another address. error: the errno for which this one cannot be connected to. */
 void proxied_connect_elsewhere(struct proxied *proxied, int error);
 

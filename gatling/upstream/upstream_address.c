@@ -6,8 +6,9 @@
 
 #include "gatling/base/text.h"
 #include "gatling/broker/broker_rule.h"
+#include "gatling/http/chars.h"
 
-enum { PORT_HTTP = 80, PORT_FCGI = 9000, PORT_MAX = 65535, NET_TEXT_MAX = 64 };
+enum { PORT_HTTP = 80, PORT_HTTPS = 443, PORT_FCGI = 9000, PORT_MAX = 65535, NET_TEXT_MAX = 64 };
 
 const char upstream_no_memory[] = "there is no memory";
 
@@ -34,7 +35,8 @@ static bool is_plain(const char *path) {
 	return path[0] == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../");
 }
 
-static const struct slice unix_scheme = SLICE("unix:");
+static const struct slice unix_scheme = SLICE("unix:"), https_scheme = SLICE("https://"),
+						  http_scheme = SLICE("http://");
 
 /* Removes the path of a socket from the front of *rest. Returns NULL, or what is wrong. */
 static const char *parse_path(struct slice *rest, struct upstream_address *a) {
@@ -51,7 +53,37 @@ static const char *parse_path(struct slice *rest, struct upstream_address *a) {
 	return NULL;
 }
 
-static const char *parse_host(struct slice *rest, enum upstream_protocol protocol, struct upstream_address *a) {
+/* Returns whether text is the name of a host. Its last label has a letter: otherwise it is an address for the C
+ * library, though perhaps a short form of one. */
+static bool is_name(struct slice text) {
+	bool letter = false, starts = true;
+	if (!text.length || chars_span(text, CHAR_HOST) != text.length) return false;
+	for (; text.length; slice_drop(&text, 1)) {
+		const char c = text.at[0];
+		if (starts && (c == '.' || c == '-')) return false;
+		starts = c == '.';
+		letter = !starts && (letter || (text_lower(c) >= 'a' && text_lower(c) <= 'z'));
+	}
+	return letter;
+}
+
+/* Fills in the address, or the name, of a host. Returns NULL, or what is wrong. */
+static const char *take_host(struct slice host, bool tls, struct upstream_address *a) {
+	const bool local = slice_equal_nocase(host, SLICE("localhost"));
+	if (!host.length) return "has no host";
+	if (peer_parse(local ? SLICE("127.0.0.1") : host, &a->address) && !(local && tls)) return NULL;
+	if (!is_name(host)) return "has a host that is neither a name nor an IP address (IPv6 goes in brackets)";
+	if (host.length >= UPSTREAM_HOST_MAX) return "has a host whose name is too long: 127 bytes are allowed";
+	for (size_t i = 0; i < host.length; i++) a->host[i] = text_lower(host.at[i]);
+	return NULL;
+}
+
+static uint16_t default_port(enum upstream_protocol protocol, bool tls) {
+	if (protocol == UPSTREAM_SCGI) return 0;
+	return protocol == UPSTREAM_FCGI ? PORT_FCGI : tls ? PORT_HTTPS : PORT_HTTP;
+}
+
+static const char *parse_host(struct slice *rest, const struct upstream_target *t, struct upstream_address *a) {
 	struct slice host, one = slice_first(*rest, slice_until(*rest, '/'));
 	unsigned port;
 	one = slice_first(one, slice_until(one, '?'));
@@ -60,13 +92,10 @@ static const char *parse_host(struct slice *rest, enum upstream_protocol protoco
 	if (one.length > 1 && slice_ends(one, SLICE(":")))
 		return "has a ':' behind its address, which only unix:PATH needs: remove it";
 	if (!split(one, &host, &port)) return "has an address that is not HOST:PORT";
-	if (!host.length) return "has no host";
-	if (slice_equal_nocase(host, SLICE("localhost"))) host = SLICE("127.0.0.1");
-	if (!peer_parse(host, &a->address)) return "has a host that is neither an IP address nor localhost";
-	if (!port && protocol == UPSTREAM_SCGI) return "has no port: scgi has none of its own";
-	if (!port) port = protocol == UPSTREAM_FCGI ? PORT_FCGI : PORT_HTTP;
-	a->port = (uint16_t)port;
-	return NULL;
+	const char *wrong = take_host(host, t->tls, a);
+	if (wrong) return wrong;
+	a->port = port ? (uint16_t)port : default_port(t->protocol, t->tls);
+	return a->port ? NULL : "has no port: scgi has none of its own";
 }
 
 static const char *parse_addresses(struct slice *rest, struct upstream_target *t) {
@@ -76,8 +105,10 @@ static const char *parse_addresses(struct slice *rest, struct upstream_target *t
 		if (t->count == UPSTREAM_ADDRESSES_MAX) return "has too many addresses";
 		struct upstream_address *a = &t->at[t->count++];
 		bool is_path = slice_starts(*rest, unix_scheme);
-		wrong = is_path ? parse_path(rest, a) : parse_host(rest, t->protocol, a);
+		if (is_path && t->tls) return "has a unix socket, to which there is no https: write http";
+		wrong = is_path ? parse_path(rest, a) : parse_host(rest, t, a);
 		more = slice_starts(*rest, SLICE(","));
+		if (more && t->tls) return "has several hosts: a name may have several addresses, but https is to one host";
 		if (more || (is_path && rest->length)) slice_drop(rest, 1);
 	}
 	return wrong;
@@ -86,12 +117,14 @@ static const char *parse_addresses(struct slice *rest, struct upstream_target *t
 const char *upstream_target_parse(struct slice scheme, struct slice *rest, struct upstream_target **target) {
 	static const struct slice schemes[] = {
 		[UPSTREAM_HTTP] = SLICE("http://"), [UPSTREAM_FCGI] = SLICE("fcgi://"), [UPSTREAM_SCGI] = SLICE("scgi://")};
+	const bool tls = slice_equal_nocase(scheme, https_scheme);
 	enum upstream_protocol protocol = UPSTREAM_HTTP;
-	while (protocol <= UPSTREAM_SCGI && !slice_equal_nocase(scheme, schemes[protocol])) protocol++;
-	if (protocol > UPSTREAM_SCGI) return "has none of the schemes http, fcgi and scgi";
+	while (!tls && protocol <= UPSTREAM_SCGI && !slice_equal_nocase(scheme, schemes[protocol])) protocol++;
+	if (protocol > UPSTREAM_SCGI) return "has none of the schemes http, https, fcgi and scgi";
 	struct upstream_target *t = calloc(1, sizeof *t + UPSTREAM_ADDRESSES_MAX * sizeof *t->at);
 	if (!t) return upstream_no_memory;
 	t->protocol = protocol;
+	t->tls = tls;
 	t->references = 1;
 	const char *wrong = parse_addresses(rest, t);
 	struct upstream_target *fitting = wrong ? NULL : realloc(t, sizeof *t + t->count * sizeof *t->at);
@@ -111,70 +144,124 @@ void upstream_target_release(struct upstream_target *t) {
 	if (t && --t->references == 0) free(t);
 }
 
-bool upstreams_allow(struct upstreams_allowed *allowed, const char *text) {
+/* Allows ADDRESS[/BITS][:PORT] or NAME[:PORT]. */
+static bool allow_host(struct upstreams_allowed *allowed, struct slice text, bool tls, uint16_t otherwise) {
 	char net[NET_TEXT_MAX];
-	struct slice host, whole = slice_of(text);
-	struct upstream_address one;
+	struct slice host;
 	unsigned port;
-	if (allowed->count == UPSTREAM_ALLOWED_MAX) return false;
-	if (slice_starts(whole, unix_scheme)) {
-		if (parse_path(&whole, &one) || whole.length) return false;
-		allowed->at[allowed->count++].path = text + unix_scheme.length;
-		return true;
-	}
-	if (*text == '/') {
-		allowed->at[allowed->count++].directory = text;
-		return true;
-	}
-	if (!split(slice_of(text), &host, &port)) return false;
-	if (slice_equal_nocase(host, SLICE("localhost"))) host = SLICE("127.0.0.1");
-	if (host.length >= sizeof net) return false;
-	*text_copy(net, host) = '\0';
-	if (!peer_net_parse(net, &allowed->at[allowed->count].net)) return false;
-	allowed->at[allowed->count++].port = (uint16_t)port;
+	if (!split(text, &host, &port)) return false;
+	port = port ? port : otherwise;
+	const struct slice address = slice_equal_nocase(host, SLICE("localhost")) ? SLICE("127.0.0.1") : host;
+	*text_copy(net, address.length < NET_TEXT_MAX ? address : SLICE("")) = '\0';
+	struct upstream_allowed *one = &allowed->at[allowed->count];
+	*one = (struct upstream_allowed){.port = (uint16_t)port, .tls = tls};
+	const bool is_net = peer_net_parse(net, &one->net);
+	if (!is_net && (!is_name(host) || host.length >= UPSTREAM_HOST_MAX)) return false;
+	if (!is_net) one->host = host;
+	allowed->count++;
 	return true;
 }
 
+bool upstreams_allow(struct upstreams_allowed *allowed, const char *text) {
+	struct slice whole = slice_of(text);
+	struct upstream_address one = {0};
+	if (allowed->count == UPSTREAM_ALLOWED_MAX) return false;
+	if (slice_starts(whole, unix_scheme)) {
+		if (parse_path(&whole, &one) || whole.length) return false;
+		allowed->at[allowed->count++] = (struct upstream_allowed){.path = text + unix_scheme.length};
+		return true;
+	}
+	if (*text == '/') {
+		allowed->at[allowed->count++] = (struct upstream_allowed){.directory = text};
+		return true;
+	}
+	const bool tls = slice_starts_nocase(whole, https_scheme), clear = slice_starts_nocase(whole, http_scheme);
+	slice_drop(&whole, tls ? https_scheme.length : clear ? http_scheme.length : 0);
+	return allow_host(allowed, whole, tls, tls ? PORT_HTTPS : clear ? PORT_HTTP : 0);
+}
+
+static bool is_of_socket(const struct upstream_allowed *one) { return one->directory || one->path; }
+
 bool upstreams_allow_tcp(const struct upstreams_allowed *allowed) {
 	for (unsigned i = 0; i < allowed->count; i++)
-		if (!allowed->at[i].directory && !allowed->at[i].path) return true;
+		if (!is_of_socket(&allowed->at[i])) return true;
 	return false;
 }
 
-/* Returns whether the option with that number allows an address. */
-static bool allows(const struct upstreams_allowed *allowed, unsigned i, const struct upstream_address *a) {
-	const struct peer_nets one = {.net[0] = allowed->at[i].net, .count = 1};
-	const char *directory = allowed->at[i].directory, *path = allowed->at[i].path;
-	if (directory) return a->path[0] && broker_name_in(directory, a->path);
-	if (path) return strcmp(a->path, path) == 0;
-	return !a->path[0] && peer_is_in(&a->address, &one) && (!allowed->at[i].port || allowed->at[i].port == a->port);
+bool upstreams_allow_names(const struct upstreams_allowed *allowed) {
+	for (unsigned i = 0; i < allowed->count; i++)
+		if (allowed->at[i].host.length) return true;
+	return false;
 }
 
-static bool is_allowed(const struct upstreams_allowed *allowed, const struct upstream_address *a) {
+bool upstreams_allow_tls(const struct upstreams_allowed *allowed) {
 	for (unsigned i = 0; i < allowed->count; i++)
-		if (allows(allowed, i, a)) return true;
+		if (allowed->at[i].tls) return true;
+	return false;
+}
+
+static bool net_has(const struct upstream_allowed *one, const struct peer *address) {
+	const struct peer_nets nets = {.net[0] = one->net, .count = 1};
+	return !is_of_socket(one) && !one->host.length && !peer_is_unix(address) && peer_is_in(address, &nets);
+}
+
+bool upstreams_allow_address(const struct upstreams_allowed *allowed, const struct peer *address) {
+	for (unsigned i = 0; i < allowed->count; i++)
+		if (net_has(&allowed->at[i], address)) return true;
+	return false;
+}
+
+/* Returns whether one option allows an address of a target. */
+static bool allows(const struct upstream_allowed *one, const struct upstream_target *t,
+				   const struct upstream_address *a) {
+	if (one->directory) return a->path[0] && broker_name_in(one->directory, a->path);
+	if (one->path) return strcmp(a->path, one->path) == 0;
+	const bool named = one->host.length && slice_equal_nocase(one->host, slice_of(a->host));
+	return !a->path[0] && one->tls == t->tls && (named || net_has(one, &a->address)) &&
+		   (!one->port || one->port == a->port);
+}
+
+static bool is_allowed(const struct upstreams_allowed *allowed, const struct upstream_target *t,
+					   const struct upstream_address *a) {
+	for (unsigned i = 0; i < allowed->count; i++)
+		if (allows(&allowed->at[i], t, a)) return true;
 	return false;
 }
 
 const struct upstream_address *upstreams_refused(const struct upstreams_allowed *allowed,
 												 const struct upstream_target *t) {
 	for (unsigned i = 0; i < t->count; i++)
-		if (!is_allowed(allowed, &t->at[i])) return &t->at[i];
+		if (!is_allowed(allowed, t, &t->at[i])) return &t->at[i];
 	return NULL;
 }
 
+/* --- as text --- */
+
+/* Writes the host to out, and returns its end. */
+static char *put_host(char *out, const struct upstream_address *a) {
+	return a->host[0] ? text_copy(out, slice_of(a->host)) : out + peer_format_host(out, &a->address);
+}
+
 void upstream_format(char *out, const struct upstream_address *a) {
-	char text[PEER_MAX];
 	if (a->path[0]) {
 		memcpy(out, a->path, sizeof a->path);
 		return;
 	}
-	bool brackets = !peer_is_ipv4(&a->address);
-	size_t n = peer_format(text, &a->address);
-	snprintf(out, UPSTREAM_TEXT_MAX, "%s%.*s%s:%u", brackets ? "[" : "", (int)n, text, brackets ? "]" : "", a->port);
+	const struct upstream_address found = {.address = a->address};
+	sprintf(put_host(out, peer_is_unix(&a->address) ? a : &found), ":%u", a->port);
 }
 
-void upstream_format_allowed(char *out, const struct upstream_address *a) {
-	if (a->path[0]) snprintf(out, UPSTREAM_TEXT_MAX, "unix:%s", a->path);
-	else upstream_format(out, a);
+void upstream_format_allowed(char *out, const struct upstream_target *t, const struct upstream_address *a) {
+	if (a->path[0]) out = text_copy(out, unix_scheme);
+	else if (t->tls) out = text_copy(out, https_scheme);
+	if (a->path[0]) *text_copy(out, slice_of(a->path)) = '\0';
+	else if (t->tls) out[upstream_format_authority(out, t, a)] = '\0';
+	else sprintf(put_host(out, a), ":%u", a->port);
+}
+
+size_t upstream_format_authority(char *out, const struct upstream_target *t, const struct upstream_address *a) {
+	if (a->path[0]) return (size_t)(text_copy(out, SLICE("localhost")) - out);
+	char *at = put_host(out, a);
+	if (a->port != default_port(t->protocol, t->tls)) at += sprintf(at, ":%u", a->port);
+	return (size_t)(at - out);
 }

@@ -256,7 +256,7 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	struct slice rest = q->lines;
 	bool takes_trailers = false;
 	char *at = TEXT_JOIN(out, q->method_name, SLICE(" "), u->target, SLICE(" HTTP/1.1\r\n"));
-	at = field_line_put(at, SLICE("Host"), u->request->host.length ? u->request->host : u->authority);
+	at = field_line_put(at, SLICE("Host"), u->host);
 	find_connection(q, &c);
 	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;) {
 		if (passes(u, &c, line.name)) at = text_copy(at, line.whole);

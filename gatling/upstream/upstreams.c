@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,6 +12,8 @@
 #include "gatling/base/text.h"
 #include "gatling/status/upstream_counts.h"
 
+enum { CANDIDATES_MAX = 32 }; /* a bit for each in `tried` */
+
 struct upstream {
 	struct upstream_address address;
 	struct upstream_counts *counts;
@@ -20,6 +21,8 @@ struct upstream {
 	uint64_t site;         /* the hash of the site that has the place: the one whose request came when there was none */
 	int64_t rests_until_ms;
 	LIST_HEAD(, upstream_link) kept; /* the most recently used first */
+	bool tls;
+	SSL_SESSION *session; /* of TLS, to be continued; or NULL */
 };
 
 struct upstreams {
@@ -47,6 +50,9 @@ io_loop *upstreams_loop(const struct upstreams *u) { return u->options.loop; }
 bool upstreams_compress(const struct upstreams *u) { return u->options.gzip; }
 
 static void close_link(struct upstreams *u, struct upstream_link *link) {
+	if (link->tls && !link->proxied) tls_client_shut(link->tls);
+	if (link->tls) *u->options.tls_memory -= TLS_CLIENT_MEMORY;
+	tls_client_free(link->tls);
 	io_close(u->options.loop, link->fd);
 	u->connections--;
 	free(link);
@@ -82,16 +88,27 @@ void upstreams_idle_timed_out(struct upstreams *u, struct upstream_link *link) {
 	close_link(u, link);
 }
 
+/* Returns whether an idle connection has nothing to read. */
+static bool is_quiet(const struct upstream_link *link) {
+	char octet;
+	return upstream_link_read(link, &octet, 1) == -1 && errno == EAGAIN;
+}
+
 /* Closes the connection, unless there is nothing to read: readiness is only a hint. */
 void upstreams_idle_readable(struct upstreams *u, struct upstream_link *link) {
-	char octet;
-	if (io_tryread(u->options.loop, link->fd, &octet, 1) != -1 || errno != EAGAIN) upstreams_idle_timed_out(u, link);
+	if (!is_quiet(link)) upstreams_idle_timed_out(u, link);
+}
+
+/* Closes the idle connections to an address, and forgets its session. */
+static void forget(struct upstreams *u, struct upstream *to) {
+	for (struct upstream_link *link; (link = next_idle(to));) close_link(u, link);
+	SSL_SESSION_free(to->session);
+	to->session = NULL;
 }
 
 void upstreams_free(struct upstreams *u) {
 	if (!u) return;
-	for (unsigned i = 0; i < u->count; i++)
-		for (struct upstream_link *link; (link = next_idle(&u->at[i]));) close_link(u, link);
+	for (unsigned i = 0; i < u->count; i++) forget(u, &u->at[i]);
 	free(u->spare);
 	free(u);
 }
@@ -114,8 +131,23 @@ void upstreams_return_buffer(struct upstreams *u, char *buffer) {
 
 /* --- addresses --- */
 
-static bool same(const struct upstream_address *a, const struct upstream_address *b) {
-	return a->port == b->port && memcmp(&a->address, &b->address, sizeof a->address) == 0 && !strcmp(a->path, b->path);
+/* An address of a target, or one that was found for a name in it. */
+struct upstream_candidate {
+	const struct upstream_address *of;
+	struct peer at;
+	bool tls;
+};
+
+static bool is_of(const struct upstream *one, const struct upstream_candidate *c) {
+	const struct upstream_address *a = &one->address, *b = c->of;
+	return a->port == b->port && memcmp(&a->address, &c->at, sizeof c->at) == 0 && one->tls == c->tls &&
+		   !strcmp(a->path, b->path) && !strcmp(a->host, b->host);
+}
+
+static struct upstream_address address_of(const struct upstream_candidate *c) {
+	struct upstream_address address = *c->of;
+	address.address = c->at;
+	return address;
 }
 
 static uint64_t hash_of(struct slice site) { return hash_octets(0, site); }
@@ -159,45 +191,77 @@ static void tell_no_share(const struct upstream_address *address, struct slice s
 
 /* Returns the entry of an address. A new one may replace an entry without requests, but not `kept`. Returns NULL, which
  * is reported, if there is none, or the site has its share of them. */
-static struct upstream *find_upstream(struct upstreams *u, const struct upstream_address *address, struct slice site,
+static struct upstream *find_upstream(struct upstreams *u, const struct upstream_candidate *c, struct slice site,
 									  const struct upstream *kept) {
 	struct upstream *place = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL, *found = NULL;
 	char text[UPSTREAM_TEXT_MAX];
 	for (unsigned i = 0; i < u->count && !found; i++) {
 		struct upstream *one = &u->at[i];
-		if (same(&one->address, address)) found = one;
+		if (is_of(one, c)) found = one;
 		else if (!one->active && one != kept && (!place || one->idle < place->idle)) place = one;
 	}
 	if (found && found->active) return found;
+	const struct upstream_address address = address_of(c);
 	if (!found && !place) {
-		tell_no_place(address);
+		tell_no_place(&address);
 		return NULL;
 	}
 	if (has_share_of_places(u, site)) {
-		tell_no_share(address, site);
+		tell_no_share(&address, site);
 		return NULL;
 	}
 	if (found) return found;
-	for (struct upstream_link *link; (link = next_idle(place));) close_link(u, link);
-	upstream_format(text, address);
+	forget(u, place);
+	upstream_format(text, &address);
 	u->count += place == &u->at[u->count];
-	*place = (struct upstream){.address = *address, .counts = upstream_counts_of(text)};
+	*place = (struct upstream){.address = address, .tls = c->tls, .counts = upstream_counts_of(text)};
 	LIST_INIT(&place->kept);
 	return place;
+}
+
+/* Reports that a host has no address. */
+static void tell_unresolved(const char *host, const char *why) {
+	static notice_time next;
+	if (notice_due(&next)) notice_line(LEVEL_WARNING, "cannot look up the upstream %s: %s", host, why);
+}
+
+/* Adds the addresses of a host to at[count], as long as there are places. Returns how many there are then. */
+static unsigned add_named(struct upstreams *u, const struct upstream_target *t, const struct upstream_address *a,
+						  struct upstream_candidate *at, unsigned count) {
+	struct peer found[RESOLVED_MAX];
+	const char *why;
+	const unsigned n = resolver_find(u->options.shared->resolver, a->host, found, &why);
+	if (!n) tell_unresolved(a->host, why);
+	for (unsigned i = 0; i < n && count < CANDIDATES_MAX; i++)
+		at[count++] = (struct upstream_candidate){.of = a, .at = found[i], .tls = t->tls};
+	return count;
+}
+
+/* Writes the addresses of a target to at (CANDIDATES_MAX). Returns how many there are. */
+static unsigned find_candidates(struct upstreams *u, const struct upstream_target *t, struct upstream_candidate *at) {
+	unsigned count = 0;
+	for (unsigned i = 0; i < t->count && count < CANDIDATES_MAX; i++) {
+		const struct upstream_address *a = &t->at[i];
+		if (a->host[0] && peer_is_unix(&a->address)) count = add_named(u, t, a, at, count);
+		else at[count++] = (struct upstream_candidate){.of = a, .at = a->address, .tls = t->tls};
+	}
+	return count;
 }
 
 /* Returns the address to use, or NULL. *status becomes 503 if there is no room for an address. */
 static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, struct slice site, unsigned *tried,
 							   int *status) {
+	struct upstream_candidate candidate[CANDIDATES_MAX];
 	struct upstream *best = NULL;
 	unsigned chosen = 0;
 	const int64_t now_ms = io_now(u->options.loop);
+	const unsigned count = find_candidates(u, t, candidate);
 	u->turn = u->turn * 1664525 + 1013904223; /* Numerical Recipes; a counter would keep pace with the clients */
-	const unsigned first = (u->turn >> 16) % t->count;
-	for (unsigned n = 0; n < t->count; n++) {
-		const unsigned i = (first + n) % t->count;
+	const unsigned first = count ? (u->turn >> 16) % count : 0;
+	for (unsigned n = 0; n < count; n++) {
+		const unsigned i = (first + n) % count;
 		if (*tried >> i & 1) continue;
-		struct upstream *one = find_upstream(u, &t->at[i], site, best);
+		struct upstream *one = find_upstream(u, &candidate[i], site, best);
 		if (!one) *status = 503;
 		if (!one) continue;
 		bool rests = one->rests_until_ms > now_ms, best_rests = best && best->rests_until_ms > now_ms;
@@ -214,7 +278,7 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 
 /* Begins to connect. Returns the socket, or -1 with errno. */
 static int begin(const struct upstreams *u, const struct upstream_address *a) {
-	if (a->path[0]) return broker_connect(u->options.connector, a->path);
+	if (a->path[0]) return broker_connect(u->options.shared->connector, a->path);
 
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_addr = a->address.address};
 	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};
@@ -235,13 +299,6 @@ static int begin(const struct upstreams *u, const struct upstream_address *a) {
 	close(fd);
 	errno = error;
 	return -1;
-}
-
-void upstreams_send_at_once(struct upstream_link *link) {
-	const int on = 1;
-	if (!link->sends_at_once && !link->to->address.path[0])
-		(void)setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	link->sends_at_once = true;
 }
 
 void upstreams_format(const struct upstream_link *link, char *out) { upstream_format(out, &link->to->address); }
@@ -295,9 +352,9 @@ static const char *socket_reason(int error) {
 	}
 }
 
-/* Notes that an address could not be connected to, for an errno. EAGAIN on a unix socket means that its queue is full
- * (unix(7)), which does not last long. */
-static void note_failed(struct upstreams *u, struct upstream *to, int error) {
+/* Notes that an address could not be connected to, for an errno and its reason. EAGAIN on a unix socket means that its
+ * queue is full (unix(7)), which does not last long. */
+static void note_failed(struct upstreams *u, struct upstream *to, int error, const char *reason) {
 	const bool is_full = error == EAGAIN && to->address.path[0];
 	if (is_ours(error) && !is_full) return;
 	char text[UPSTREAM_TEXT_MAX];
@@ -305,17 +362,37 @@ static void note_failed(struct upstreams *u, struct upstream *to, int error) {
 	if (!is_full) rest(u, to);
 	if (!notice_due(&to->counts->next_notice)) return;
 	upstream_format(text, &to->address);
-	notice_line(LEVEL_WARNING, "cannot connect to the upstream %s: %s", text,
-				to->address.path[0] ? socket_reason(error) : strerror(error));
+	const bool named = to->address.host[0];
+	notice_line(LEVEL_WARNING, "cannot connect to the upstream %s%s%s%s: %s", text, named ? " (" : "", to->address.host,
+				named ? ")" : "", reason);
+}
+
+static const char *reason_of(const struct upstream *to, int error) {
+	return to->address.path[0] ? socket_reason(error) : strerror(error);
+}
+
+/* Begins TLS, if it is an upstream of https. Returns false if memory runs out. */
+static bool begin_tls(const struct upstreams *u, struct upstream_link *link) {
+	struct upstream *to = link->to;
+	char address[PEER_MAX];
+	if (!to->tls) return true;
+	upstream_link_send_at_once(link); /* the request follows the end of the handshake */
+	address[peer_format(address, &to->address.address)] = '\0';
+	const char *host = to->address.host[0] ? to->address.host : address;
+	link->tls = tls_client_new(u->options.shared->tls, link->loop, link->fd, host, &to->session);
+	if (link->tls) *u->options.tls_memory += TLS_CLIENT_MEMORY;
+	return link->tls;
 }
 
 static struct upstream_link *make(struct upstreams *u, struct upstream *to, int fd) {
 	struct upstream_link *link = malloc(sizeof *link);
 	if (link && io_fd(u->options.loop, fd, link) == 0) {
-		*link = (struct upstream_link){.kind = COOKIE_UPSTREAM, .fd = fd, .to = to};
+		*link = (struct upstream_link){.kind = COOKIE_UPSTREAM, .fd = fd, .loop = u->options.loop, .to = to};
 		u->connections++;
 		(void)io_eagain_read(u->options.loop, fd); /* nothing comes before a request is sent */
-		return link;
+		if (begin_tls(u, link)) return link;
+		close_link(u, link);
+		return NULL;
 	}
 	free(link);
 	close(fd);
@@ -325,9 +402,7 @@ static struct upstream_link *make(struct upstreams *u, struct upstream *to, int 
 /* Returns an idle connection on which nothing has come since its last response, or NULL. */
 static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to) {
 	struct upstream_link *link;
-	char octet;
-	while ((link = next_idle(to)) && (io_tryread(u->options.loop, link->fd, &octet, 1) != -1 || errno != EAGAIN))
-		close_link(u, link);
+	while ((link = next_idle(to)) && !is_quiet(link)) close_link(u, link);
 	return link;
 }
 
@@ -404,7 +479,7 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			int fd = begin(u, &to->address);
 			int error = fd == -1 ? errno : ENOMEM;
 			if (fd != -1) link = make(u, to, fd);
-			else note_failed(u, to, error);
+			else note_failed(u, to, error, reason_of(to, error));
 			if (!link && is_ours(error)) *status = 503;
 			if (!link) continue;
 		}
@@ -446,7 +521,8 @@ void upstreams_return_ended(struct upstreams *u, struct upstream_link *link) {
 }
 
 int upstreams_return_failed(struct upstreams *u, struct upstream_link *link, int error) {
-	note_failed(u, link->to, error);
+	const bool is_tls = link->tls && error == EPROTO;
+	note_failed(u, link->to, error, is_tls ? tls_client_fault(link->tls) : reason_of(link->to, error));
 	end_use(link);
 	close_link(u, link);
 	return error == ETIMEDOUT ? 504 : is_ours(error) ? 503 : 502;

@@ -5,8 +5,9 @@
 #include <sys/queue.h>
 
 #include "gatling/broker/broker.h"
+#include "gatling/tls/tls_client.h"
+#include "gatling/upstream/resolver.h"
 #include "gatling/upstream/upstream_address.h"
-#include "io/io.h"
 
 enum {
 	UPSTREAM_BUFFER = 64 * 1024, /* bytes, see upstreams_take_buffer() */
@@ -14,7 +15,7 @@ enum {
 									most half of those that others leave. */
 	UPSTREAM_IDLE_MAX = 128,     /* idle connections that are kept for an address */
 	UPSTREAM_IDLE_MS = 4000,     /* how long they are kept; Node and uvicorn close theirs after 5 s */
-	UPSTREAM_CONNECT_MS = 5000,  /* to connect */
+	UPSTREAM_CONNECT_MS = 5000,  /* to connect, with the handshake of TLS */
 	UPSTREAM_REST_MS = 10000,    /* how long an address that has failed is avoided, if there are others */
 	UPSTREAM_OTHERS = 8, /* one address leaves this part (1/8) of all connections to the others, if there are any */
 	/* when less than a quarter is left, a client gets at most 1/8 of all, and a site 1/2 if there are others */
@@ -38,6 +39,8 @@ struct upstream_link {
 	bool sends_at_once : 1; /* see upstreams_send_at_once() */
 	bool had_much : 1;      /* the content of its last response was longer than PROXIED_BUFFER */
 	int fd;
+	io_loop *loop;
+	struct tls_client *tls; /* NULL: it is clear */
 	struct upstream *to;
 	uint64_t network; /* of the client whose request it carries, as in struct upstream_asker */
 	uint64_t site;    /* the hash of that of the asker */
@@ -48,11 +51,20 @@ struct upstream_link {
 
 struct upstreams;
 
+/* What the workers share. */
+struct upstreams_shared {
+	/* Connects to unix sockets. A separate process, so that no worker waits for the disk of a log or a certificate. */
+	struct broker *connector;
+	struct resolver *resolver; /* NULL: no host has a name */
+	SSL_CTX *tls;              /* NULL: no upstream is one of https */
+};
+
 struct upstreams_options {
 	io_loop *loop;
-	struct broker *connector; /* connects to unix sockets; must outlive the upstreams */
-	unsigned connections;     /* the most connections */
-	bool gzip;                /* responses are compressed, see upstream_gzip.h */
+	const struct upstreams_shared *shared; /* must outlive the upstreams */
+	size_t *tls_memory;                    /* counts the bytes of TLS_CLIENT_MEMORY of all connections */
+	unsigned connections;                  /* the most connections */
+	bool gzip;                             /* responses are compressed, see upstream_gzip.h */
 };
 
 /* Returns NULL if memory runs out. */
@@ -71,15 +83,33 @@ char *upstreams_take_buffer(struct upstreams *upstreams);
 void upstreams_return_buffer(struct upstreams *upstreams, char *buffer);
 
 /* Returns a connection to an address of the target, or NULL with the status to answer, 502 or 503, in *status. Of the
- * addresses that may be used and are not in `tried` (a bit for each), chooses one with the fewest requests under way,
- * and sets its bit. The connection was idle, unless `fresh`, or is being made: it becomes writable when it is
- * connected. */
+ * addresses that may be used, those of its names among them, and are not in `tried` (a bit for each), chooses one with
+ * the fewest requests under way, and sets its bit. The connection was idle, unless `fresh`, or is being made: it
+ * becomes writable when it is connected, and upstream_link_handshake() follows. */
 struct upstream_link *upstreams_take(struct upstreams *upstreams, const struct upstream_target *target, bool fresh,
 									 const struct upstream_asker *asker, unsigned *tried, int *status);
 
+/* --- upstream_link.c --- */
+
+/* Continues the handshake of TLS, if the connection has one, and waits for what that needs next. Returns 0, EAGAIN, or
+ * the errno for upstreams_return_failed(). */
+int upstream_link_handshake(const struct upstream_link *link);
+
+/* Do what io_tryread() and io_trywrite() do, see tls_client.h. */
+ssize_t upstream_link_read(const struct upstream_link *link, void *buffer, size_t length);
+ssize_t upstream_link_write(const struct upstream_link *link, struct slice bytes);
+
+/* Returns whether its bytes can go from or to another socket by io_splice(). */
+bool upstream_link_splices(const struct upstream_link *link);
+
+/* Ends this side of a tunnel. */
+void upstream_link_shut(const struct upstream_link *link);
+
 /* Makes writes leave at once, even if earlier ones are not acknowledged (TCP_NODELAY). Requests of a single piece do
  * not need it. */
-void upstreams_send_at_once(struct upstream_link *link);
+void upstream_link_send_at_once(struct upstream_link *link);
+
+/* --- upstreams.c --- */
 
 /* Gives a connection back. */
 enum link_end {

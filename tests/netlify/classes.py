@@ -155,7 +155,7 @@ def _(difference):
     return difference.match and re.search(r"\(.*[.\[\\^]|\$$", difference.match.get("from", ""))
 
 
-@allowed("upstream", "Requests are passed on only to addresses that --upstream allows, and not over HTTPS; without it such a rule is ignored.")
+@allowed("upstream", "Requests are passed on only to addresses that --upstream allows; without it such a rule is ignored.")
 def _(difference):
     match = difference.match or {}
     return match.get("to", "").startswith("https://") and match["status"] // 100 != 3

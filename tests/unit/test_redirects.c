@@ -599,12 +599,21 @@ static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
 		{"/a/* /a/b\n/a/c /d\n", 2, "it never applies: line 1 comes first"},
 		{"http://e.com/* /x\nhttp://e.com/a /d\n", 2, "it never applies: line 1 comes first"},
 		{"/a\t/b\t30x\n", 1, "'30x' is not a status"},
-		{"/a https://e.com/ 200\n", 1, "redirect there with 301 or 302"},
-		{"/api/* https://api.e.com/:splat 200!\n", 1, "redirect there with 301 or 302"},
+		{"/a https://e.com/ 200\n", 1, "nothing is passed on to e.com:443 without --upstream https://e.com"},
+		{"/api/* https://api.e.com:8443/:splat 200!\n", 1, "without --upstream https://api.e.com:8443"},
+		{"/a http://named.e.com/ 200\n", 1, "without --upstream named.e.com:80"},
+		{"/a https://named.e.com:8080/ 200\n", 1, "without --upstream https://named.e.com:8080"},
+		{"/a http://tls.e.com/ 200\n", 1, "without --upstream tls.e.com:80"},
+		{"/a https://127.0.0.1/ 200\n", 1, "without --upstream https://127.0.0.1"},
+		{"/a https://[2001:db8::1]/ 200\n", 1, "without --upstream https://[2001:db8::1]"},
 		{"/a https://e.com 404\n", 1, "redirect there with 301 or 302"},
-		{"/a https://127.0.0.1/ 200\n", 1, "is no http:// URL to pass requests on to"},
-		{"/a http://e.com/ 200\n", 1, "a host that is neither an IP address nor localhost"},
+		{"/a http://e..com/ 200\n", 1, "a host that is neither a name nor an IP address"},
+		{"/a http://10.1/ 200\n", 1, "a host that is neither a name nor an IP address"},
+		{"/a http://::1/ 200\n", 1, "HOST:PORT"},
+		{"/a https://unix:/run/x.sock 200\n", 1, "to which there is no https"},
+		{"/a https://tls.e.com,tls.e.com:444/ 200\n", 1, "https is to one host"},
 		{"/:a/* http://:a.1/ 200\n", 1, "HOST:PORT"},
+		{"/:a/* https://:a.e.com/ 200\n", 1, "HOST:PORT"},
 		{"/a http://127.0.0.1:0/ 200\n", 1, "an address that is not HOST:PORT"},
 		{"/a http://127.0.0.1:65536/ 200\n", 1, "an address that is not HOST:PORT"},
 		{"/a http://[::1/ 200\n", 1, "an address that is not HOST:PORT"},
@@ -653,6 +662,8 @@ static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
 		{"  X-Frame-Options: DENY\n", 1, "fields belong in the file _headers"},
 	};
 	struct upstreams_allowed allowed = {.count = 0};
+	assert_true(upstreams_allow(&allowed, "named.e.com:8080"));
+	assert_true(upstreams_allow(&allowed, "https://tls.e.com"));
 	assert_true(upstreams_allow(&allowed, "127.0.0.0/8:80"));
 	assert_true(upstreams_allow(&allowed, "/run/"));
 

@@ -125,9 +125,9 @@ class Upstream:
     """Handles each connection by handle(link), in its own thread, and closes it when that
     returns."""
 
-    def __init__(self, handle=echo, port=0, link=Link, unix=False):
-        """unix: over a socket in its own directory."""
-        self.handle, self.requests, self.links, self.failures, self.kind = handle, [], [], [], link
+    def __init__(self, handle=echo, port=0, link=Link, unix=False, tls=None, host="127.0.0.1"):
+        """unix: over a socket in its own directory. tls: the context for TLS."""
+        self.handle, self.requests, self.links, self.failures, self.kind, self.tls = handle, [], [], [], link, tls
         self.directory = Path(tempfile.mkdtemp(prefix="gatling-wire-")) if unix else None
         if unix:
             self.directory.chmod(0o755)
@@ -137,9 +137,9 @@ class Upstream:
             self.listener.listen()
             self.address, self.allowed = f"unix:{self.directory}/app.sock", str(self.directory)
         else:
-            self.listener = socket.create_server(("127.0.0.1", port))
+            self.listener = socket.create_server((host, port))
             self.port = self.listener.getsockname()[1]
-            self.address, self.allowed = f"127.0.0.1:{self.port}", "127.0.0.1"
+            self.address, self.allowed = f"{host}:{self.port}", f"https://{host}:{self.port}" if tls else host
         self.threads = [threading.Thread(target=self._accept, daemon=True)]
         self.threads[0].start()
 
@@ -154,6 +154,8 @@ class Upstream:
 
     def _run(self, link):
         try:
+            if self.tls:
+                link.socket = self.tls.wrap_socket(link.socket, server_side=True)
             self.handle(link)
         except (OSError, EOFError):
             pass  # the server has ended it

@@ -49,12 +49,14 @@ static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allo
 						 struct rules_error *error) {
 	static const struct upstreams_allowed none;
 	const bool program = is_program(rule->to);
-	struct slice scheme = slice_first(rule->to, strlen("http://")), rest = slice_rest(rule->to, scheme.length);
+	const size_t of_host = host_scheme_length(rule->to);
+	struct slice scheme = slice_first(rule->to, of_host ? of_host : strlen("fcgi://"));
+	struct slice rest = slice_rest(rule->to, scheme.length);
 	char address[UPSTREAM_TEXT_MAX], option[UPSTREAM_TEXT_MAX];
 	const char *wrong = NULL;
-	if (rule->status != 200) wrong = "is no URL to redirect to: only 200 goes with it";
-	if (!program && (rule->status != 200 || !slice_equal_nocase(scheme, SLICE("http://"))))
-		wrong = "is no http:// URL to pass requests on to with 200: redirect there with 301 or 302";
+	if (rule->status != 200)
+		wrong = program ? "is no URL to redirect to: only 200 goes with it"
+						: "is a URL, to which only 200 passes requests on: redirect there with 301 or 302";
 	if (!wrong) wrong = upstream_target_parse(scheme, &rest, &rule->upstream);
 	if (wrong == upstream_no_memory) return rules_no_memory(error);
 	if (!wrong && rest.length && rest.at[0] != '/' && rest.at[0] != '?') wrong = "has a path without a '/' in front";
@@ -65,7 +67,7 @@ static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allo
 	const struct upstream_address *refused = upstreams_refused(allowed ? allowed : &none, rule->upstream);
 	if (refused) {
 		upstream_format(address, refused);
-		upstream_format_allowed(option, refused);
+		upstream_format_allowed(option, rule->upstream, refused);
 		return rules_fail(error, "nothing is passed on to %s without --upstream %s", address, option);
 	}
 	rule->target = redirect_target_split(rest);
