@@ -13,8 +13,10 @@ void exchange_clear(struct exchange *x) { memset(x, 0, offsetof(struct exchange,
 
 /* Content that only an upstream would take is refused. */
 static enum exchange_next decided(const struct exchange *x, struct response *r) {
-	if (!r->status) return r->upstream ? EXCHANGE_PASSED_ON : EXCHANGE_WAITS;
-	if (x->request->content_length > BODY_MAX && !x->failed) {
+	const uint64_t length = x->request->content_length;
+	const bool too_long = r->upstream && upstreams_refuse_body(x->context->upstreams, length);
+	if (!r->status && !too_long) return r->upstream ? EXCHANGE_PASSED_ON : EXCHANGE_WAITS;
+	if (too_long || (length > BODY_MAX && !x->failed)) {
 		response_drop(r);
 		response_status(r, 413);
 	}

@@ -12,6 +12,7 @@
 #include "gatling/log/access.h"
 #include "gatling/site/site_context.h"
 #include "gatling/tls/certificate_files.h"
+#include "gatling/upstream/upstreams.h"
 
 /* The default depends on --vhosts. */
 enum listings { LISTINGS_DEFAULT, LISTINGS_ON, LISTINGS_OFF };
@@ -31,8 +32,9 @@ struct options {
 	struct limits_options limits;
 	struct site_options site;
 	const char *upstream_ca; /* the file with the authorities of https upstreams; NULL: those of the system */
-	bool upstream_gzip;      /* compress the responses of upstreams */
-	const char *mime;        /* file of media types; NULL: none */
+	struct upstreams_limits upstream_limits;
+	bool upstream_gzip; /* compress the responses of upstreams */
+	const char *mime;   /* file of media types; NULL: none */
 	enum log_format log;
 	const char *log_file;  /* NULL: stdout */
 	const char *error_log; /* file for the lines of base/notice.h; NULL: stderr */

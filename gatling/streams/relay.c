@@ -6,7 +6,7 @@
 
 enum {
 	LENGTH_LINE = 64, /* bytes of the line with Content-Length */
-	STALLS_MAX = 5,   /* how many times PROXIED_WAIT_MS a stream may wait for its turn */
+	STALLS_MAX = 5,   /* how many times PROXIED_STALL_MS a stream may wait for its turn */
 	BLOCK_MAX = STREAMS_STATUS + RESPONSE_COMMON_BLOCK + STREAMS_FIELDS(UPSTREAM_LINES_MAX + LENGTH_LINE)
 };
 _Static_assert((int)BLOCK_MAX <= (int)STREAMS_BLOCK, "a block of an upstream has to fit");

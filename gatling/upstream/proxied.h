@@ -19,7 +19,7 @@ enum {
 								  much content is expected */
 	PROXIED_GZIPS = 96 * 1024, /* bytes held of a share, with those of another response's compression, up to which it is
 								  begun */
-	PROXIED_WAIT_MS = 60 * 1000,        /* to wait for the first byte of a response, and between bytes */
+	PROXIED_STALL_MS = 60 * 1000,       /* to wait for the client, see proxied_stalls() */
 	PROXIED_CONTENT_LEAST = 4096,       /* bytes of a request's content that restart a time limit; fewer do not */
 	PROXIED_TUNNEL_MS = 60 * 60 * 1000, /* to wait for a byte in a tunnel */
 	PROXIED_INTERIM_MAX = 16            /* interim responses (1xx); more: 502 */
@@ -71,7 +71,7 @@ unsigned proxied_answered_ms(const struct proxied *proxied);
  * proxied_fail(). */
 int proxied_failure(const struct proxied *proxied);
 
-/* Returns for how many times PROXIED_WAIT_MS there was no progress because of the client, not of the upstream. A piece
+/* Returns for how many times PROXIED_STALL_MS there was no progress because of the client, not of the upstream. A piece
  * of a response counts as progress only when all of it has been taken (proxied_take()). ready() is called each time.
  * HTTP/1.1 does not use this, since a connection has a deadline of its own. */
 unsigned proxied_stalls(const struct proxied *proxied);

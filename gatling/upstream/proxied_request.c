@@ -29,11 +29,22 @@ void proxied_blame(struct proxied *p, int status, const char *what) {
 	proxied_fail(p, status);
 }
 
-void proxied_set_deadline(const struct proxied *p) {
-	int64_t ms = p->state == PROXIED_CONNECTS ? UPSTREAM_CONNECT_MS
-				 : p->state == PROXIED_TUNNEL ? PROXIED_TUNNEL_MS
-											  : PROXIED_WAIT_MS;
-	io_timeout(p->loop, p->link->fd, io_now(p->loop) + ms);
+int64_t proxied_patience_ms(const struct proxied *p, const char **limit) {
+	const struct upstreams_limits *limits = upstreams_limits(p->upstreams);
+	const bool first = p->state <= PROXIED_WAITS;
+	*limit = first ? "upstream-first" : "upstream-between";
+	if (p->state == PROXIED_TUNNEL) return PROXIED_TUNNEL_MS;
+	return (p->state == PROXIED_CONNECTS ? limits->connect_s
+			: first                      ? limits->first_s
+										 : limits->between_s) *
+		   INT64_C(1000);
+}
+
+void proxied_set_deadline(struct proxied *p) {
+	const char *limit;
+	const int64_t ms = proxied_patience_ms(p, &limit);
+	p->waits_from_ms = io_now(p->loop);
+	io_timeout(p->loop, p->link->fd, p->waits_from_ms + (ms < PROXIED_STALL_MS ? ms : PROXIED_STALL_MS));
 }
 
 void proxied_note_progress(struct proxied *p) {
@@ -120,7 +131,10 @@ size_t proxied_put(struct proxied *p, struct slice content) {
 	if (content.length > OUTGOING_PIECE_MAX) content.length = OUTGOING_PIECE_MAX;
 	const size_t length = content.length;
 	const bool framed = p->state != PROXIED_TUNNEL && p->out.framing != FRAMED_NOT;
-	p->held += length;
+	if (p->state != PROXIED_TUNNEL) {
+		p->held += length;
+		if (upstreams_refuse_body(p->upstreams, p->held)) proxied_fail(p, 413);
+	}
 	p->content_first &= !length;
 	p->expects &= !length;
 	if (length >= COPIED_MAX && !framed && !outgoing_unsent(&p->out) && can_write(p))

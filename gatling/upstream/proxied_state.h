@@ -21,6 +21,7 @@ struct proxied {
 	struct proxied_share *share; /* or NULL */
 	struct upstream_asker asker; /* its site is behind this struct, and the records */
 	uint64_t held;               /* bytes of the request's content that have been put */
+	int64_t waits_from_ms;       /* when the deadline was set */
 	enum proxied_state state;
 	int failure;
 	unsigned tried; /* a bit for each address that has been tried */
@@ -63,10 +64,13 @@ void proxied_blame(struct proxied *proxied, int status, const char *what);
 /* Reports a line that a program has written to its standard error; for fcgi_read(). */
 void proxied_complain(void *proxied, struct slice line);
 
-/* proxied_set_deadline() starts the time in which the upstream has to act. proxied_note_progress() does so after
- * progress. */
-void proxied_set_deadline(const struct proxied *proxied);
+/* proxied_set_deadline() starts the time in which the upstream, or the client, has to act. proxied_note_progress() does
+ * so after progress. */
+void proxied_set_deadline(struct proxied *proxied);
 void proxied_note_progress(struct proxied *proxied);
+
+/* Returns how long the upstream may take now, and writes the limit's name to *limit. */
+int64_t proxied_patience_ms(const struct proxied *proxied, const char **limit);
 
 /* Takes a connection; if an address cannot be connected to, tries the next one. fresh: takes no idle connection.
  * failure: the status to answer for earlier addresses if there is no other; 0: none was tried. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -48,6 +49,19 @@ struct upstreams *upstreams_new(const struct upstreams_options *options) {
 
 io_loop *upstreams_loop(const struct upstreams *u) { return u->options.loop; }
 bool upstreams_compress(const struct upstreams *u) { return u->options.gzip; }
+const struct upstreams_limits *upstreams_limits(const struct upstreams *u) { return u->options.limits; }
+
+bool upstreams_refuse_body(const struct upstreams *u, uint64_t bytes) {
+	static notice_time next;
+	const uint64_t most = u->options.limits->body_max;
+	if (bytes <= most) return false;
+	if (notice_due(&next))
+		notice_line(LEVEL_WARNING,
+					"refused a request with more than %" PRIu64 " bytes of content for an upstream: "
+					"--limit body=SIZE allows more",
+					most);
+	return true;
+}
 
 static void close_link(struct upstreams *u, struct upstream_link *link) {
 	if (link->tls && !link->proxied) tls_client_shut(link->tls);

@@ -15,7 +15,6 @@ enum {
 									most half of those that others leave. */
 	UPSTREAM_IDLE_MAX = 128,     /* idle connections that are kept for an address */
 	UPSTREAM_IDLE_MS = 4000,     /* how long they are kept; Node and uvicorn close theirs after 5 s */
-	UPSTREAM_CONNECT_MS = 5000,  /* to connect, with the handshake of TLS */
 	UPSTREAM_REST_MS = 10000,    /* how long an address that has failed is avoided, if there are others */
 	UPSTREAM_OTHERS = 8, /* one address leaves this part (1/8) of all connections to the others, if there are any */
 	/* when less than a quarter is left, a client gets at most 1/8 of all, and a site 1/2 if there are others */
@@ -51,6 +50,14 @@ struct upstream_link {
 
 struct upstreams;
 
+/* The operator's limits (--limit). */
+struct upstreams_limits {
+	int connect_s;     /* to connect, with the handshake of TLS, */
+	int first_s;       /* from a request to the first byte of its response, */
+	int between_s;     /* and between two bytes */
+	uint64_t body_max; /* bytes of the content of a request; more: 413 */
+};
+
 /* What the workers share. */
 struct upstreams_shared {
 	/* Connects to unix sockets. A separate process, so that no worker waits for the disk of a log or a certificate. */
@@ -62,6 +69,7 @@ struct upstreams_shared {
 struct upstreams_options {
 	io_loop *loop;
 	const struct upstreams_shared *shared; /* must outlive the upstreams */
+	const struct upstreams_limits *limits; /* must outlive them, too */
 	size_t *tls_memory;                    /* counts the bytes of TLS_CLIENT_MEMORY of all connections */
 	unsigned connections;                  /* the most connections */
 	bool gzip;                             /* responses are compressed, see upstream_gzip.h */
@@ -75,6 +83,10 @@ void upstreams_free(struct upstreams *upstreams);
 
 io_loop *upstreams_loop(const struct upstreams *upstreams);
 bool upstreams_compress(const struct upstreams *upstreams);
+const struct upstreams_limits *upstreams_limits(const struct upstreams *upstreams);
+
+/* Returns whether the content of a request has more bytes than one may have, and reports that. */
+bool upstreams_refuse_body(const struct upstreams *upstreams, uint64_t bytes);
 
 /* Lend a buffer of UPSTREAM_BUFFER bytes for input, and take it back. upstreams_take_buffer() returns NULL if memory
  * runs out. One buffer is kept, which is in the processor's cache: most responses come and go within one call, one

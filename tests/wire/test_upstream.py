@@ -21,6 +21,8 @@ from test_guard import HASHES, basic
 from test_input import BAD
 from upstream import Upstream, echo, ends_tunnel
 
+pytestmark = pytest.mark.moving
+
 
 @contextlib.contextmanager
 def passing(build, *upstreams, rule=None, files=None, flags=(), **options):
@@ -828,47 +830,55 @@ def test_an_upstream_that_does_not_take_connections_is_a_504(plain):
         assert 4.9 < time.monotonic() - begun < 8  # UPSTREAM_CONNECT_MS
 
 
-def test_an_upstream_that_says_nothing_for_a_minute_is_a_504(plain):
-    silent = threading.Event()
-
+@pytest.mark.parametrize("silence,limit", [("none", "upstream-first"), ("half", "upstream-between")])
+def test_an_upstream_that_says_nothing_for_too_long_is_given_up(plain, silence, limit):
     def handle(link):
         request = link.request()
         if request.line.startswith("GET /half "):
             link.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
-        silent.wait(90)
+        link.ended()
 
-    with Upstream(handle) as upstream, passing(plain, upstream) as server, server.connect() as none, server.connect() as half:
-        for c in (none, half):
-            c.socket.settimeout(90)
+    with Upstream(handle) as upstream, passing(plain, upstream, flags=("--limit", f"{limit}=2")) as server, server.connect() as c:
         begun = time.monotonic()
-        none.send(b"GET /api/none HTTP/1.1\r\nHost: a\r\n\r\n")
-        half.send(b"GET /api/half HTTP/1.1\r\nHost: a\r\n\r\n")
-        response = none.response()
-        assert response.status == 504 and response.body == b"our page"
-        assert 59 < time.monotonic() - begun < 70  # PROXIED_WAIT_MS
-        received = b""
-        with contextlib.suppress(ConnectionResetError):
-            while data := half.socket.recv(1000):
-                received += data
-        assert received.endswith(b"\r\n\r\nhalf")  # cut off, not completed
-        eventually(lambda: any("has not gone on for a minute" in line for line in server.errors))
-        silent.set()
+        c.send(f"GET /api/{silence} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        if silence == "none":
+            response = c.response()
+            assert response.status == 504 and response.body == b"our page"
+        else:
+            assert c.rest().endswith(b"\r\n\r\nhalf")  # cut off, not completed
+        assert 1.9 < time.monotonic() - begun < 5
+        said = f"gatling: upstream {upstream.address} has not gone on for 2 s (--limit {limit})"
+        eventually(lambda: said in server.errors)
 
 
-def test_the_upstream_has_its_minute_from_the_end_of_a_request_on(plain):
-    """Which is less than what shows that the client goes on."""
+def test_an_upstream_may_take_longer_than_a_client(plain):
+    """A limit of more than a minute; the client that stalls has a minute all the same."""
     release = threading.Event()
 
     def handle(link):
         link.socket.settimeout(90)
         link.request()
-        release.wait(40)  # longer than what the minute from the head on would leave
+        release.wait(64)
         link.answer()
 
-    with Upstream(handle) as upstream, passing(plain, upstream, flags=("-T", "0")) as server, server.connect() as c:
+    with Upstream(handle) as upstream, passing(plain, upstream, flags=("--limit", "upstream-first=90")) as server, server.connect() as c:
         c.socket.settimeout(90)
+        assert c.get("/api/").status == 200
+
+
+def test_the_upstream_has_its_time_from_the_end_of_a_request_on(plain):
+    """Which is less than what shows that the client goes on."""
+    release = threading.Event()
+
+    def handle(link):
+        link.request()
+        release.wait(2)  # longer than what the limit from the head on would leave
+        link.answer()
+
+    flags = ("-T", "0", "--limit", "upstream-first=3")
+    with Upstream(handle) as upstream, passing(plain, upstream, flags=flags) as server, server.connect() as c:
         c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
-        assert not select.select([c.socket], [], [], 30)[0]
+        assert not select.select([c.socket], [], [], 2)[0]
         c.send(b"b")
         assert c.response().status == 200
 
@@ -876,16 +886,37 @@ def test_the_upstream_has_its_minute_from_the_end_of_a_request_on(plain):
 def test_a_client_that_expects_a_100_waits_no_longer_than_for_a_response(plain):
     def handle(link):
         link.head()
-        link.socket.settimeout(90)
         link.ended()
 
-    with Upstream(handle) as upstream, passing(plain, upstream, flags=("-T", "3")) as server, server.connect() as c:
-        c.socket.settimeout(90)
+    flags = ("-T", "3", "--limit", "upstream-first=2")
+    with Upstream(handle) as upstream, passing(plain, upstream, flags=flags) as server, server.connect() as c:
         begun = time.monotonic()
         c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
         assert c.response().status == 504
-        assert 59 < time.monotonic() - begun < 70  # PROXIED_WAIT_MS
-        eventually(lambda: any("has not gone on for a minute" in line for line in server.errors))
+        assert 1.9 < time.monotonic() - begun < 5
+        eventually(lambda: any("has not gone on for 2 s" in line for line in server.errors))
+
+
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+@pytest.mark.parametrize("size,status", [(2_000_000, 200), (2_000_001, 413)])
+def test_content_is_as_long_as_the_operator_says(build, framing, size, status):
+    with Upstream() as upstream, passing(build, upstream, flags=("--limit", "body=2000000")) as server, server.connect() as c:
+        content = bytes(size)
+        with contextlib.suppress(ConnectionError):
+            if framing == "length":
+                c.send(f"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n".encode() + content)
+            else:
+                c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+                for at in range(0, size, 100_000):
+                    piece = content[at : at + 100_000]
+                    c.send(b"%x\r\n%b\r\n" % (len(piece), piece))
+                c.send(b"0\r\n\r\n")
+        assert c.response().status == status
+        if status == 413:
+            said = "gatling: refused a request with more than 2000000 bytes of content for an upstream: --limit body=SIZE allows more"
+            eventually(lambda: said in server.errors)
+            assert all(len(request.body) < size for request in upstream.requests)
+            assert server.get("/api/").status == 200
 
 
 def test_requests_that_are_passed_on_leave_descriptors_for_other_clients(plain):

@@ -20,7 +20,7 @@ from test_guard import HASHES, basic
 from test_upstream import passing, script, stopped
 from upstream import Upstream, echo, ends_tunnel
 
-pytestmark = pytest.mark.clear  # over TLS there are curl, browsers, and all requests of one server in front of another
+pytestmark = [pytest.mark.clear, pytest.mark.moving]  # over TLS there are curl, browsers, and all requests of one server in front of another
 
 WINDOW, CONNECT_PROTOCOL = 65535, 8
 CANCEL = 8
@@ -107,6 +107,16 @@ def test_who_takes_the_only_request_back_is_idle(build, ask):
             c.send(frame(RST_STREAM, stream=stream, payload=CANCEL.to_bytes(4)))
             begun = time.monotonic()
             assert c.ended() == NO_ERROR and time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("fields", [(("content-length", "30001"),), ()], ids=["length", "frames"])
+def test_content_that_is_longer_than_the_operator_says_is_refused(build, fields):
+    with Upstream() as upstream, passing(build, upstream, flags=("--limit", "body=30000")) as server, Client(server) as c:
+        stream = c.ask("/api/x", *fields, method="POST", end=False)
+        c.put(stream, bytes(30_001))
+        (answer,) = c.answers(stream)
+        assert answer.status == 413
+        assert c.get("/api/x").status == 200 and [request.line for request in upstream.requests if request.body] == []
 
 
 def test_a_request_is_one_of_http_1_for_the_upstream(build):
