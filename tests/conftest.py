@@ -56,9 +56,9 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "clear: of the wire, not over TLS: it is about ports, or its client has no TLS")
-    config.addinivalue_line("markers", "decided: of the wire, about what is answered, not how it travels: not with each mechanism")
+    config.addinivalue_line("markers", "decided: about what is answered or printed, not how it travels: not with each mechanism")
     config.addinivalue_line("markers", "tcp: decided, but not over HTTP/3: a test that sends octets of HTTP/1.1 or of HTTP/2, whose client is a program, or whose files are on this system alone")
-    config.addinivalue_line("markers", "moving: of the wire, about how content moves: not with all ways to wait")
+    config.addinivalue_line("markers", "moving: about how content moves: not with all ways to wait")
     config.addinivalue_line("markers", "others: runs programs of others, which not everybody has")
     config.addinivalue_line("markers", "alone: measures: no other test runs meanwhile, and it may be noise three times")
     # served files must be readable for everybody, even below pytest's private directory

@@ -12,6 +12,8 @@ import pytest
 from gatling import Root, Server, eventually
 from origin import NOT_FOUND, OK, Origin, reset
 
+pytestmark = pytest.mark.decided
+
 OUTCOMES = ["answered", "refused", "cut", "late", "failed"]
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 LAST = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")

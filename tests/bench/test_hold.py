@@ -64,6 +64,7 @@ def test_what_is_closed_in_between_was_not_answered_again(build):
     assert words == "hold: connection 2 of process 0, asked again: read: Connection reset by peer\n"
 
 
+@pytest.mark.decided
 def test_a_server_that_answers_no_more_is_not_waited_for_on_each_connection(build):
     """Of five, the second is not answered again."""
     with Origin(lambda _, number, __: OK if number <= 7 else time.sleep(100)) as origin:

@@ -6,6 +6,8 @@ import pytest
 
 from running import httpbench
 
+pytestmark = pytest.mark.decided
+
 
 @pytest.mark.parametrize(
     "arguments,named",

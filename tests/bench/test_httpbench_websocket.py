@@ -16,6 +16,8 @@ import pytest
 from origin import Origin, certificate, reset, speaking
 from running import failures, httpbench
 
+pytestmark = pytest.mark.decided
+
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 DEFAULT = b"abcdefghijklmnopqrstuvwxyzabcdef"
 NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"

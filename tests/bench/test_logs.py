@@ -16,6 +16,8 @@ import pytest
 from origin import OK, Origin
 from running import httpbench
 
+pytestmark = pytest.mark.decided
+
 
 def test_the_logs_are_what_the_histogram_package_reads(plain, tmp_path, venv):
     with Origin() as origin:

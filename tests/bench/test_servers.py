@@ -13,6 +13,8 @@ import pytest
 from origin import OK, Origin, certificate, speaking
 from running import failures, httpbench
 
+pytestmark = pytest.mark.moving
+
 R = b"HTTP/1.1 200 OK\r\n"
 BROKEN = {
     "no length": R + b"Content-Length:\r\n\r\n12345",

@@ -13,6 +13,8 @@ from http2_origin import Http2Origin
 from origin import Origin, certificate, speaking
 from running import failures, httpbench
 
+pytestmark = pytest.mark.decided
+
 MAX_CONCURRENT_STREAMS, WINDOW, PUSH = 3, 4, 2
 
 

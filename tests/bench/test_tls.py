@@ -10,6 +10,8 @@ import pytest
 from origin import OK, Origin, certificate, speaking
 from running import failures, httpbench
 
+pytestmark = pytest.mark.decided
+
 
 @pytest.fixture(scope="module")
 def for_address(tmp_path_factory):

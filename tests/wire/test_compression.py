@@ -18,6 +18,8 @@ import zstandard
 from gatling import Root, Server, eventually
 from http2 import RST_STREAM, Http2, frame
 
+pytestmark = [pytest.mark.decided, pytest.mark.tcp]
+
 TEXT = "Größe\n".encode() + b"".join(b"line %d of a page that gets smaller\n" % i for i in range(2000))
 NOISE = random.Random(2).randbytes(5000)
 TAGGED_SOON = 4 << 20  # a larger file is sent before the hash that is its entity-tag is known

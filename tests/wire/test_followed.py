@@ -18,7 +18,7 @@ from switching import FOLLOWED_S, Releases, Secure, switch
 from test_process import start_download, unread
 from test_restart import activated, listener
 
-pytestmark = pytest.mark.clear
+pytestmark = [pytest.mark.clear, pytest.mark.decided]
 
 PARTS = {"index.html": b"%d", "style.css": b"style %d"}
 

@@ -11,7 +11,7 @@ from http2 import Http2
 from served import BIG
 from test_proxy import LINE, addresses
 
-pytestmark = pytest.mark.clear
+pytestmark = [pytest.mark.clear, pytest.mark.decided]
 OTHER = "127.0.0.2"
 GET = "GET /a.txt HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {}\r\n\r\n"
 

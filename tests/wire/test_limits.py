@@ -9,6 +9,8 @@ from gatling import Connection, Server, eventually, runnable
 from http2 import RST_STREAM, Http2, frame
 from served import BIG, SMALL
 
+pytestmark = [pytest.mark.decided, pytest.mark.tcp]
+
 OTHER = "127.0.0.2"
 
 

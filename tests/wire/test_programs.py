@@ -20,6 +20,8 @@ from test_guard import HASHES, basic
 from test_upstream import passing
 from upstream import Link, Request, Upstream, echo
 
+pytestmark = [pytest.mark.decided, pytest.mark.tcp]
+
 BEGIN_REQUEST, END_REQUEST, PARAMS, STDIN, STDOUT, STDERR = 1, 3, 4, 5, 6, 7
 OVERLOADED = 2
 

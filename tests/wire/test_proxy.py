@@ -13,6 +13,8 @@ import pytest
 
 from gatling import TIMEOUT, Connection, Server, certificate, eventually, listening, trusting
 
+pytestmark = pytest.mark.moving
+
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 GET = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
 LINE = b"PROXY TCP4 192.0.2.7 198.51.100.1 5000 80\r\n"

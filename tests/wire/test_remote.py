@@ -21,7 +21,7 @@ LARGE = random.Random(5).randbytes(3_000_000)
 HUNG_S = 10
 FORGETS = ("--remembered", "0.2")  # as NFS does, if later: so each look is a new one
 
-pytestmark = pytest.mark.clear
+pytestmark = [pytest.mark.clear, pytest.mark.moving]
 
 
 @contextlib.contextmanager

@@ -17,6 +17,8 @@ from activation import activated, listener
 from gatling import TIMEOUT, Connection, Root, Server, certificate, eventually, listening, runnable, trusting, unprivileged
 from http2 import GOAWAY, Http2
 
+pytestmark = pytest.mark.moving
+
 TCP_NOTSENT_LOWAT = 25  # tcp(7); Python 3.11 lacks it
 GET = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
 GREETING_1 = struct.Struct("12sI")  # of version 1: name, sockets

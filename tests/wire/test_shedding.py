@@ -23,6 +23,8 @@ from http2 import (
 )  # fmt: skip
 from served import BIG, SMALL
 
+pytestmark = pytest.mark.moving
+
 PARTS = (b"GET /small.bin HTTP/1.1\r\nHost: a\r\nX", b"\x16\x03\x01", b"")
 
 

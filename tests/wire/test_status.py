@@ -15,6 +15,8 @@ from http2 import Http2
 from served import BIG
 from test_restart import activated, first, listener, take_over
 
+pytestmark = [pytest.mark.decided, pytest.mark.tcp]
+
 
 @pytest.fixture
 def shown(build, root, place):

@@ -14,7 +14,7 @@ import pytest
 from gatling import Root, Server, children, eventually
 from upstream import Upstream
 
-pytestmark = pytest.mark.clear
+pytestmark = [pytest.mark.clear, pytest.mark.decided]
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="takes root to start with")
 
