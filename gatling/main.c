@@ -226,7 +226,7 @@ static int start_broker(const struct options *o, struct process *p) {
 static int report_closed_root(const struct options *o, const char *directory, int root) {
 	const struct docroot docroot = {.root = root, .symlinks_inside = o->site.symlinks_inside};
 	struct stat st;
-	if (fstat(root, &st) == 0 && access(".", X_OK) == -1) {
+	if (fstat(root, &st) == 0 && access(".", X_OK) == -1 && errno == EACCES) {
 		notice(0, "%s cannot enter %s (mode %04o): chmod o+x", o->user ? o->user : "the server", directory,
 			   (unsigned)st.st_mode & 07777);
 		return -1;
@@ -357,6 +357,8 @@ int main(int argc, char **argv) {
 	}
 	if (options.certificates) return store_show(options.acme.directory);
 	if (options.top) return status_top(options.top);
+	const char *refused = sandbox_refuses();
+	if (refused) return notice_cannot("serve without the system call", refused, strerror(errno));
 	supervise_block_signals(&signals);
 	p.sandbox = (struct sandbox){.on = options.sandbox,
 								 .connects = upstreams_allow_tcp(&options.site.upstreams),

@@ -34,7 +34,7 @@ void supervise_block_signals(sigset_t *signals) {
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGQUIT);
 	sigaddset(signals, SIGTERM);
-	sigaddset(signals, SIGALRM); /* look() is due */
+	sigaddset(signals, SIGALRM); /* see platform_wait_signal() */
 	sigaddset(signals, SIGUSR1); /* the log file was renamed */
 	sigaddset(signals, SIGUSR2); /* a worker has ended, or a successor has taken over */
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
@@ -101,8 +101,8 @@ static void look(const struct supervisor *s, struct state *state) {
 	keeper_tell_manager(s->link, "WATCHDOG=1");
 }
 
-/* Sets the timer, so that a SIGALRM comes when look() is due. Other signals do not put it off. */
-static void set_timer(const struct supervisor *s, struct state *state) {
+/* Returns how long to wait until look() is due, which signals do not put off; -1: it never is. */
+static int64_t time_to_look(const struct supervisor *s, struct state *state) {
 	const bool soon = state->stage == STAGE_ANNOUNCE || (state->stage == STAGE_DRAIN && state->until_ms);
 	int64_t ms = soon ? SUPERVISE_DRAIN_MS : CERTIFICATE_CHECK_S * 1000;
 	const int64_t now_ms = clock_ms();
@@ -110,9 +110,8 @@ static void set_timer(const struct supervisor *s, struct state *state) {
 	if (left_out && ms > 1000) ms = 1000;
 	if (s->watchdog_ms && s->watchdog_ms < ms) ms = s->watchdog_ms;
 	if (!state->look_ms || state->look_ms > now_ms + ms) state->look_ms = now_ms + ms;
-	ms = state->look_ms > now_ms ? state->look_ms - now_ms : 1;
-	const struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
-	if (s->certificates || s->acme || s->watchdog_ms || left_out || soon) (void)setitimer(ITIMER_REAL, &timer, NULL);
+	if (!s->certificates && !s->acme && !s->watchdog_ms && !left_out && !soon) return -1;
+	return state->look_ms > now_ms ? state->look_ms - now_ms : 0;
 }
 
 /* Handles a signal that the keeper has passed on. */
@@ -165,8 +164,8 @@ static void look_at_threads(const struct supervisor *s, struct state *state) {
 void supervise(const struct supervisor *s, const sigset_t *signals) {
 	struct state state = {.stage = STAGE_SERVE};
 	while (workers_running(s->workers)) {
-		set_timer(s, &state);
-		if (keeper_wait_signal(s->link, signals) == SIGUSR2) look_at_threads(s, &state);
+		const int64_t most_ms = time_to_look(s, &state);
+		if (keeper_wait_signal(s->link, signals, most_ms) == SIGUSR2) look_at_threads(s, &state);
 		if (clock_ms() < state.look_ms) continue;
 		look(s, &state);
 		state.look_ms = 0;

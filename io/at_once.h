@@ -3,6 +3,7 @@
 #define GATLING_IO_AT_ONCE_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #ifdef __linux__
@@ -34,12 +35,13 @@ static inline void io_start_reading(int file, off_t offset, off_t length) {
 }
 
 /* Does what pread(2) does, but fails with EAGAIN instead of waiting for a disk. If the system or the file system does
- * not offer this, it waits. */
+ * not offer this, or a sandbox forbids it, it waits. */
 static inline ssize_t io_pread_at_once(int file, void *buffer, size_t length, off_t offset) {
 #ifdef __linux__
 	struct iovec part = {.iov_base = buffer, .iov_len = length};
 	ssize_t n = preadv2(file, &part, 1, offset, RWF_NOWAIT);
-	if (n != -1 || errno != EOPNOTSUPP) return n;
+	const bool offered = n != -1 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EPERM);
+	if (offered) return n;
 	(void)posix_fadvise(file, 0, 0, POSIX_FADV_NORMAL);
 #endif
 	return pread(file, buffer, length, offset);

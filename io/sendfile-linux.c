@@ -4,6 +4,7 @@
  * what must not change. */
 #include <errno.h>
 #include <sys/sendfile.h>
+#include <unistd.h>
 
 #include "io/internal.h"
 
@@ -14,6 +15,16 @@ static ssize_t send_head(int fd, const struct iovec *head, int parts, size_t *le
 	struct msghdr message = {.msg_iov = (struct iovec *)head, .msg_iovlen = (size_t)parts};
 	ssize_t r;
 	do r = sendmsg(fd, &message, MSG_MORE | MSG_NOSIGNAL);
+	while (r == -1 && errno == EINTR);
+	return r;
+}
+
+/* Copies bytes of the file, if a sandbox forbids sendfile(2), or the file system has no part for it. */
+static ssize_t send_copy(int fd, int file, off_t offset, size_t length) {
+	char piece[64 * 1024];
+	ssize_t r, n = pread(file, piece, length < sizeof piece ? length : sizeof piece, offset);
+	if (n <= 0) return n;
+	do r = send(fd, piece, (size_t)n, MSG_NOSIGNAL);
 	while (r == -1 && errno == EINTR);
 	return r;
 }
@@ -29,6 +40,7 @@ ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int fi
 	ssize_t r;
 	do r = sendfile(fd, file, &offset, length);
 	while (r == -1 && errno == EINTR);
+	if (r == -1 && (errno == ENOSYS || errno == EPERM || errno == EINVAL)) r = send_copy(fd, file, offset, length);
 	if (r == -1 && errno == EAGAIN) {
 		*full = true;
 		if (head_sent) return head_sent;

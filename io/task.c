@@ -1,6 +1,7 @@
 /* task.c - see task.h. */
 #include "io/task.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -91,14 +92,16 @@ static void *task_thread(void *argument) {
 	return NULL;
 }
 
-/* Starts a thread for one more task, if there may be none that is idle. Returns false if there is none at all. */
+/* Starts a thread for one more task, if there may be none that is idle. Returns false, with errno, if there is none at
+ * all. */
 static bool start_thread(io_tasks *tasks) {
 	pthread_mutex_lock(&tasks->mutex);
 	const bool idle = tasks->unfinished < tasks->threads;
 	pthread_mutex_unlock(&tasks->mutex);
-	if (!idle && tasks->threads < tasks->threads_max &&
-		pthread_create(&tasks->thread[tasks->threads], NULL, task_thread, tasks) == 0)
-		tasks->threads++;
+	if (idle || tasks->threads == tasks->threads_max) return true;
+	const int error = pthread_create(&tasks->thread[tasks->threads], NULL, task_thread, tasks);
+	if (!error) tasks->threads++;
+	errno = error;
 	return tasks->threads;
 }
 

@@ -27,7 +27,7 @@ typedef struct io_tasks io_tasks;
  * Linux). */
 io_tasks *io_tasks_new(io_loop *loop, int nice, unsigned threads);
 
-/* Adds a task. Returns false if no thread can be started. */
+/* Adds a task. Returns false, with errno, if no thread can be started. */
 bool io_tasks_add(io_tasks *tasks, struct io_task *task);
 
 /* Withdraws a task that waits to be run. Returns false if it does not; then io_tasks_done() hands it back. O(1). */

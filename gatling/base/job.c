@@ -1,7 +1,11 @@
 /* job.c - see job.h. */
 #include "gatling/base/job.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "gatling/base/notice.h"
 
 struct jobs {
 	io_tasks *tasks;
@@ -25,8 +29,17 @@ static void run_job(struct io_task *task, const atomic_bool *stop) {
 }
 
 bool jobs_add(struct jobs *jobs, struct job *job) {
+	static notice_time next;
 	job->task.run = run_job;
-	if (jobs->count == JOBS_MAX || !io_tasks_add(jobs->tasks, &job->task)) return false;
+	if (jobs->count == JOBS_MAX) return false;
+	if (!io_tasks_add(jobs->tasks, &job->task)) {
+		if (notice_due(&next))
+			notice_line(LEVEL_ERROR,
+						"cannot start a thread: %s: what takes one is answered with 503, or without its result (allow "
+						"more tasks: pids.max, TasksMax, ulimit -u; or more memory)",
+						strerror(errno));
+		return false;
+	}
 	jobs->count++;
 	return true;
 }

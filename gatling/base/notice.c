@@ -97,7 +97,7 @@ static bool on_stderr(void) { return !sink || !silent; }
  * no reader, and a terminal may be stopped. The caller holds `output`. */
 static bool stderr_has_room(void) {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
-	return !serving || poll(&p, 1, 0) == 1;
+	return !serving || poll(&p, 1, 0) != 0;
 }
 
 /* Returns whether there is room for a line. The caller holds `output`. */

@@ -24,6 +24,7 @@
 #include <linux/tcp.h> /* tcp_info of the C library is shorter */
 #include <netinet/in.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/vfs.h>
 
 /* openat2(2) fails with EAGAIN for a path with ".." while another process moves directories */
@@ -87,9 +88,10 @@ int platform_peer_user(int fd, uid_t *user) {
 	return 0;
 }
 
-int platform_wait_signal(const sigset_t *signals, int *signal, pid_t *sender) {
+int platform_wait_signal(const sigset_t *signals, int64_t most_ms, int *signal, pid_t *sender) {
+	const struct timespec most = {.tv_sec = most_ms / 1000, .tv_nsec = most_ms % 1000 * 1000000};
 	siginfo_t info;
-	*signal = sigwaitinfo(signals, &info);
+	*signal = sigtimedwait(signals, &info, most_ms == -1 ? NULL : &most);
 	if (*signal == -1) return -1;
 	*sender = info.si_pid;
 	return 0;
@@ -153,6 +155,19 @@ static uint64_t group_memory(void) {
 		if (limit < least) least = limit;
 	}
 	return least;
+}
+
+/* Returns the memory of the machine, or UINT64_MAX. A sandbox may refuse sysinfo(2), which sysconf(3) does not notice.
+ */
+static uint64_t machine_memory(void) {
+	static const char name[] = "MemTotal:";
+	char line[128] = "";
+	struct sysinfo info;
+	if (sysinfo(&info) == 0) return (uint64_t)info.totalram * info.mem_unit;
+	FILE *file = fopen("/proc/meminfo", "re");
+	const bool found = file && fgets(line, sizeof line, file) && strncmp(line, name, strlen(name)) == 0;
+	if (file) fclose(file);
+	return found ? strtoull(line + strlen(name), NULL, 10) * 1024 : UINT64_MAX;
 }
 
 struct platform_tcp platform_tcp(void) {
@@ -229,6 +244,7 @@ bool platform_has_ktls(void) {
 #include <sys/param.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
+#include <sys/time.h>
 
 bool platform_has_ktls(void) { return false; }
 
@@ -252,9 +268,13 @@ int platform_open_at_once(int directory, const char *path, int flags, bool benea
 	return beneath ? platform_open_beneath(directory, path, flags) : openat(directory, path, flags);
 }
 
-int platform_wait_signal(const sigset_t *signals, int *signal, pid_t *sender) {
+/* Not all of these systems have sigtimedwait(2). */
+int platform_wait_signal(const sigset_t *signals, int64_t most_ms, int *signal, pid_t *sender) {
+	struct itimerval timer = {.it_value = {.tv_sec = most_ms / 1000, .tv_usec = most_ms % 1000 * 1000}};
+	if (most_ms == 0) timer.it_value.tv_usec = 1;
+	if (most_ms != -1) (void)setitimer(ITIMER_REAL, &timer, NULL);
 	*sender = getppid();
-	return sigwait(signals, signal) == 0 ? 0 : -1;
+	return sigwait(signals, signal) == 0 && *signal != SIGALRM ? 0 : -1;
 }
 
 bool platform_lists_all_names(int directory) {
@@ -311,6 +331,12 @@ int platform_stop_listening(int fd, int backlog) {
 }
 
 static uint64_t group_memory(void) { return UINT64_MAX; }
+
+static uint64_t machine_memory(void) {
+	const long pages = sysconf(_SC_PHYS_PAGES);
+	return pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
+}
+
 struct platform_tcp platform_tcp(void) {
 	return (struct platform_tcp){-1, -1, -1};
 }
@@ -342,8 +368,9 @@ void platform_limit_unsent(int fd, uint32_t bytes) {
 }
 
 uint64_t platform_memory(void) {
-	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), group = group_memory();
-	return group < machine ? group : machine;
+	enum { UNKNOWN = 1024 * 1024 * 1024 }; /* few machines have less */
+	const uint64_t machine = machine_memory(), group = group_memory();
+	return group < machine ? group : machine == UINT64_MAX ? UNKNOWN : machine;
 }
 
 bool platform_can_open_beneath(void) {

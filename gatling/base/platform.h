@@ -101,9 +101,10 @@ int platform_stop_listening(int fd, int backlog);
 /* Sets *user to the user who created, or connected, the other end of a unix socket. Returns 0, or -1 with errno. */
 int platform_peer_user(int fd, uid_t *user);
 
-/* Waits for one of the signals, which are blocked. Sets *signal, and *sender to the process that has sent it (0: one
- * that is not seen here, or the kernel); systems that do not tell name the parent. Returns 0, or -1 with errno. */
-int platform_wait_signal(const sigset_t *signals, int *signal, pid_t *sender);
+/* Waits for one of the signals, SIGALRM among them, which are blocked, for at most most_ms (-1: without an end). Sets
+ * *signal, and *sender to the process that has sent it (0: one that is not seen here, or the kernel); systems that do
+ * not tell name the parent. Returns 0, or -1 if none has come. */
+int platform_wait_signal(const sigset_t *signals, int64_t most_ms, int *signal, pid_t *sender);
 
 /* Returns whether the kernel can encrypt TLS records (kTLS). As root, it makes the kernel load its module. */
 bool platform_has_ktls(void);

@@ -68,9 +68,9 @@ void keeper_tell_serving(const struct keeper_link *link, int root) {
 	(void)keeper_send(link->channel, &m, -1);
 }
 
-int keeper_wait_signal(const struct keeper_link *link, const sigset_t *signals) {
+int keeper_wait_signal(const struct keeper_link *link, const sigset_t *signals, int64_t most_ms) {
 	struct keeper_message m = {.word = KEEPER_SIGNAL};
-	if (platform_wait_signal(signals, &m.signal, &m.sender) == -1) return 0;
+	if (platform_wait_signal(signals, most_ms, &m.signal, &m.sender) == -1) return 0;
 	switch (m.signal) {
 	case SIGHUP:
 	case SIGINT:

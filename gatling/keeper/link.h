@@ -65,8 +65,8 @@ void keeper_tell(const struct keeper_link *link, enum keeper_word word);
 /* Tells the keeper that the directory is served. */
 void keeper_tell_serving(const struct keeper_link *link, int root);
 
-/* Waits for one of the signals. Those of other processes are left to the keeper, which passes them to all servers.
- * Returns the signal, or 0 if there is nothing to do. */
-int keeper_wait_signal(const struct keeper_link *link, const sigset_t *signals);
+/* Waits for one of the signals, as platform_wait_signal() does. Those of other processes are left to the keeper, which
+ * passes them to all servers. Returns the signal, or 0 if there is nothing to do. */
+int keeper_wait_signal(const struct keeper_link *link, const sigset_t *signals, int64_t most_ms);
 
 #endif

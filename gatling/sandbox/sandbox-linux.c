@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,8 +15,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <linux/sockios.h>
 
@@ -177,14 +182,13 @@ static const int common_calls[] = {
  * the end of the broker. None of them depends on its arguments, so that the kernel knows the answer beforehand, and
  * need not run the filter. */
 static const int server_calls[] = {
-	CALL(accept),    CALL(accept4),     CALL(access),       CALL(alarm),
-	CALL(epoll_ctl), CALL(epoll_pwait), CALL(epoll_pwait2), CALL(epoll_wait),
-	CALL(faccessat), CALL(faccessat2),  CALL(fadvise64),    CALL(getpeername),
-	CALL(dup),       CALL(getsockname), CALL(getsockopt),   CALL(io_uring_enter),
-	CALL(poll),      CALL(ppoll),       CALL(pread64),      CALL(preadv),
-	CALL(preadv2),   CALL(recvmmsg),    CALL(readv),        CALL(rt_sigtimedwait),
-	CALL(sendfile),  CALL(setitimer),   CALL(setsockopt),   CALL(set_robust_list),
-	CALL(wait4),
+	CALL(accept),      CALL(accept4),         CALL(access),          CALL(epoll_ctl),
+	CALL(epoll_pwait), CALL(epoll_pwait2),    CALL(epoll_wait),      CALL(faccessat),
+	CALL(faccessat2),  CALL(fadvise64),       CALL(getpeername),     CALL(dup),
+	CALL(getsockname), CALL(getsockopt),      CALL(io_uring_enter),  CALL(poll),
+	CALL(ppoll),       CALL(pread64),         CALL(preadv),          CALL(preadv2),
+	CALL(recvmmsg),    CALL(readv),           CALL(rt_sigtimedwait), CALL(sendfile),
+	CALL(setsockopt),  CALL(set_robust_list), CALL(wait4),
 #ifndef __GLIBC__ /* musl's pthread_kill(3); it does not name the process */
 	CALL(tkill),
 #endif
@@ -346,6 +350,44 @@ static int restrict_calls(int (*allow)(scmp_filter_ctx, const struct sandbox *),
 
 void sandbox_limit_calls(struct sandbox *s) {
 	sandbox_note(s, "seccomp", s->on ? restrict_calls(allow_server, s) : SANDBOX_OFF);
+}
+
+/* --- the sandbox around this one --- */
+
+/* Calls each with arguments that do nothing, or are wrong: a sandbox refuses before the kernel looks at them. */
+const char *sandbox_refuses(void) {
+	const struct timespec no_time = {0};
+	struct sigaction action;
+	struct msghdr message = {0};
+	sigset_t none, mask;
+	char octet = 0;
+	int end[2];
+	sigemptyset(&none);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, end) == -1) return "socketpair";
+	const struct {
+		const char *name;
+		int error;
+	} made[] = {
+		{"rt_sigaction", sigaction(SIGPIPE, NULL, &action) == -1 ? errno : 0},
+		{"rt_sigprocmask", pthread_sigmask(SIG_BLOCK, NULL, &mask)},
+		{"rt_sigtimedwait", sigtimedwait(&none, NULL, &no_time) == -1 ? errno : 0},
+		{"tgkill", pthread_kill(pthread_self(), 0)},
+		{"wait4", waitpid(-1, NULL, WNOHANG) == -1 ? errno : 0},
+		{"pselect6", pselect(0, NULL, NULL, NULL, &no_time, NULL) == -1 ? errno : 0},
+		{"poll", poll(NULL, 0, 0) == -1 ? errno : 0},
+		{"accept4", accept4(end[0], NULL, NULL, SOCK_CLOEXEC) == -1 ? errno : 0},
+		{"sendto", send(end[0], &octet, 1, MSG_NOSIGNAL) == -1 ? errno : 0},
+		{"recvfrom", recv(end[1], &octet, 1, 0) == -1 ? errno : 0},
+		{"sendmsg", sendmsg(end[0], &message, MSG_NOSIGNAL) == -1 ? errno : 0},
+		{"recvmsg", recvmsg(end[1], &message, 0) == -1 ? errno : 0},
+	};
+	close(end[0]);
+	close(end[1]);
+	for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+		errno = made[i].error;
+		if (errno == EPERM || errno == EACCES || errno == ENOSYS) return made[i].name;
+	}
+	return NULL;
 }
 
 /* --- the processes outside --- */

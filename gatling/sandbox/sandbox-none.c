@@ -13,6 +13,8 @@ void sandbox_drop_capabilities(struct sandbox *s) { (void)s; }
 void sandbox_limit_files(struct sandbox *s) { (void)s; }
 void sandbox_limit_calls(struct sandbox *s) { (void)s; }
 
+const char *sandbox_refuses(void) { return NULL; }
+
 void sandbox_enter_keeper(bool runs_programs) {
 	(void)runs_programs;
 	sandbox_refuse_privileges();

@@ -1,5 +1,6 @@
 /* sandbox-openbsd.c - see sandbox.h: pledge(2) and unveil(2). */
 #include <errno.h>
+#include <stddef.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@ void sandbox_limit_calls(struct sandbox *s) {
 	if (!s->on) sandbox_note(s, "pledge", SANDBOX_OFF);
 	else note(s, "pledge", pledge("stdio rpath inet unix sendfd recvfd", NULL));
 }
+
+const char *sandbox_refuses(void) { return NULL; }
 
 void sandbox_enter_keeper(bool runs_programs) {
 	(void)runs_programs;

@@ -58,6 +58,10 @@ void sandbox_limit_files(struct sandbox *sandbox);
  * signals to others, no executable memory. Other threads may run. */
 void sandbox_limit_calls(struct sandbox *sandbox);
 
+/* Returns the name of a system call that every server needs and the sandbox around this process refuses, with errno; or
+ * NULL. Call it while the process has no children. */
+const char *sandbox_refuses(void);
+
 /* Gives up what neither the keeper (keeper/keeper.h) nor a server that it starts needs: core files and, unless the
  * server runs programs, privileges that it does not have. */
 void sandbox_enter_keeper(bool runs_programs);
