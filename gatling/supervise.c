@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/time.h>
+#include <sys/wait.h>
 
 #include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
@@ -22,6 +22,7 @@ struct state {
 	enum stage stage;
 	int64_t until_ms; /* the end of STAGE_ANNOUNCE, or of STAGE_DRAIN if another directory is served; 0: not set */
 	bool missing;     /* what the workers have been told */
+	bool lame;        /* a process beside the server has ended */
 	int64_t alive_ms; /* when the next WATCHDOG=1 is due */
 	int64_t look_ms;  /* when look() is to be called next; 0: not set */
 };
@@ -34,6 +35,7 @@ void supervise_block_signals(sigset_t *signals) {
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGQUIT);
 	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGCHLD);
 	sigaddset(signals, SIGALRM); /* see platform_wait_signal() */
 	sigaddset(signals, SIGUSR1); /* the log file was renamed */
 	sigaddset(signals, SIGUSR2); /* a worker has ended, or a successor has taken over */
@@ -132,7 +134,7 @@ static void handle(const struct supervisor *s, struct state *state, int signal) 
 /* Ends as a successor does not need this process any more. */
 static void give_way(const struct supervisor *s, struct state *state) {
 	const bool followed = atomic_load(&s->take_over->followed);
-	if (followed)
+	if (followed && !state->lame)
 		notice_line(LEVEL_NOTICE, "%s is another directory now: finishing the connections", s->take_over->directory);
 	else notice_line(LEVEL_NOTICE, "a new process has taken over: finishing the connections");
 	if (state->stage == STAGE_SERVE) state->until_ms = followed ? clock_ms() + SUPERVISE_IDLE_MS : 0;
@@ -161,11 +163,24 @@ static void look_at_threads(const struct supervisor *s, struct state *state) {
 	}
 }
 
+/* Handles that a process beside the server (broker.h, resolver.h, acme.h) has ended. One like it can only be started
+ * with another server. */
+static void look_at_processes(const struct supervisor *s, struct state *state) {
+	bool any = false;
+	while (waitpid(-1, NULL, WNOHANG) > 0) any = true;
+	if (!any || state->stage != STAGE_SERVE || state->lame) return;
+	state->lame = true;
+	notice_line(LEVEL_ERROR, "a process beside the server has ended: starting another server, which takes over");
+	keeper_tell(s->link, KEEPER_LAME);
+}
+
 void supervise(const struct supervisor *s, const sigset_t *signals) {
 	struct state state = {.stage = STAGE_SERVE};
 	while (workers_running(s->workers)) {
 		const int64_t most_ms = time_to_look(s, &state);
-		if (keeper_wait_signal(s->link, signals, most_ms) == SIGUSR2) look_at_threads(s, &state);
+		const int signal = keeper_wait_signal(s->link, signals, most_ms);
+		if (signal == SIGUSR2) look_at_threads(s, &state);
+		if (signal == SIGCHLD) look_at_processes(s, &state);
 		if (clock_ms() < state.look_ms) continue;
 		look(s, &state);
 		state.look_ms = 0;

@@ -474,8 +474,7 @@ void acme_collect(struct acme *a, acme_show *show, void *owner) {
 		else if (show) show_state(text + 1, show, owner);
 	}
 	if (a->channel == -1 || (n == -1 && (errno == EAGAIN || errno == EINTR))) return;
-	notice_line(LEVEL_ERROR,
-				"the process for certificates has ended, so they are not renewed any more: restart gatling");
+	notice_line(LEVEL_ERROR, "the process for certificates has ended, so this server renews them no more");
 	close(a->channel);
 	a->channel = -1;
 }

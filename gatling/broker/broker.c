@@ -165,7 +165,7 @@ static bool exchange(struct broker *o, const struct broker_request *q, struct br
 static void end(struct broker *o) {
 	(void)shutdown(o->channel, SHUT_WR);
 	if (!o->ended)
-		notice_line(LEVEL_ERROR, "the process %s has ended, so %s any more: restart gatling", process_name(o),
+		notice_line(LEVEL_ERROR, "the process %s has ended, so %s by this server any more", process_name(o),
 					connects(o) ? "unix sockets are not connected to"
 								: "changed certificates and a renamed log are not opened");
 	o->ended = true;

@@ -44,6 +44,7 @@ static struct keeper {
 	int status;  /* how the last server has ended (waitpid(2)) */
 	bool ending; /* there will be no other server */
 	bool closed; /* the current one answers with 503 */
+	bool lame;   /* the current one lacks a process */
 	struct {
 		pid_t process; /* 0: none */
 		int channel;
@@ -247,7 +248,7 @@ static void consider(struct keeper *k) {
 static void put_off(struct keeper *k) {
 	k->pause_s = k->pause_s == 0 ? 1 : k->pause_s < KEEPER_PAUSE_S / 2 ? 2 * k->pause_s : KEEPER_PAUSE_S;
 	k->try_ms = clock_ms() + INT64_C(1000) * k->pause_s;
-	k->closed = true;
+	k->closed |= !k->lame;
 	consider(k);
 }
 
@@ -257,7 +258,7 @@ static void promote(struct keeper *k, const struct directory_id *directory) {
 	k->current = k->next;
 	k->current.directory = *directory;
 	k->next = (struct kept_server){0};
-	k->closed = k->has_seen = false;
+	k->closed = k->has_seen = k->lame = false;
 	k->pause_s = 0;
 	k->lookout.orders++;
 	if (k->lookout.process) (void)!send(k->lookout.channel, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -280,6 +281,9 @@ static void hear_server(struct keeper *k, struct kept_server *s) {
 		if (s != &k->current) continue;
 		if (m.word == KEEPER_STATE) service_tell(k->service, m.text);
 		if (m.word == KEEPER_NO_OTHER) k->ending = true;
+		if (m.word != KEEPER_LAME) continue;
+		k->lame = true;
+		k->try_ms = s->started_ms + KEEPER_LAME_MS;
 	}
 	if (heard == -1) send_to(s, SIGKILL); /* unless it is just ending, nothing can be told to it any more */
 }
@@ -356,8 +360,9 @@ static void look_out(struct keeper *k) {
 }
 
 static bool wants_server(const struct keeper *k) {
-	return k->current.process && !k->next.process && !k->ending && k->olds < KEEPER_SERVERS && k->has_seen &&
-		   !k->seen.error && !same_directory(&k->seen.directory, &k->current.directory) && clock_ms() >= k->try_ms;
+	const bool other = k->has_seen && !same_directory(&k->seen.directory, &k->current.directory);
+	return k->current.process && !k->next.process && !k->ending && k->olds < KEEPER_SERVERS && (other || k->lame) &&
+		   !(k->has_seen && k->seen.error) && clock_ms() >= k->try_ms;
 }
 
 static void limit_wait(int64_t *wait_ms, int64_t ms) {
@@ -384,7 +389,7 @@ static void wait_for_event(struct keeper *k, const sigset_t *waiting) {
 		limit_wait(&wait_ms, LOOKOUT_AGAIN_MS);
 	}
 	const int64_t now_ms = clock_ms();
-	if (k->pause_s && !k->next.process)
+	if ((k->pause_s || k->lame) && !k->next.process)
 		limit_wait(&wait_ms, k->try_ms > now_ms ? k->try_ms - now_ms : LOOKOUT_AGAIN_MS);
 	if (k->next.process && k->current.process) limit_wait(&wait_ms, 1000 * TAKE_OVER_START_S);
 	const struct timespec timeout = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
@@ -444,7 +449,7 @@ int keeper_start(const struct keeper_options *options, struct service *service, 
 		if (!wants_server(k)) continue;
 		process = start_server(k, link);
 		if (process != -1) continue;
-		tell_directory(k, strerror(errno));
+		if (!k->lame) tell_directory(k, strerror(errno));
 		put_off(k);
 	}
 	leave_signals(blocked);

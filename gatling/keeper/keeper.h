@@ -6,6 +6,8 @@
  *      the keeper starts a server for it, which takes over from the one before (take_over.h).
  *   2. The one before ends when its connections have ended.
  *   3. If DIR is missing, or the new server fails, the serving one answers with 503 until DIR can be served.
+ *   4. If one of the processes beside a server ends, another server takes over, since they can only be started before
+ * it has given up its rights.
  *
  * It also stands for the servers to others: it passes signals on, ends as the last server has ended, and alone speaks
  * to the service manager. When it is killed, the servers end, too. Each server has a process group of its own, so that
@@ -20,10 +22,11 @@
 #include "gatling/keeper/sockets.h"
 
 enum {
-	KEEPER_SERVERS = 16,  /* servers that finish their connections; one more is ended at once */
-	KEEPER_PATIENT = 4,   /* as many of them, the last ones, without a time limit */
-	KEEPER_PAUSE_S = 60,  /* the longest pause between two tries to serve a directory */
-	KEEPER_SAME_MS = 1000 /* a signal that comes to the keeper and to a server in this time, from one sender, is one */
+	KEEPER_SERVERS = 16,   /* servers that finish their connections; one more is ended at once */
+	KEEPER_PATIENT = 4,    /* as many of them, the last ones, without a time limit */
+	KEEPER_PAUSE_S = 60,   /* the longest pause between two tries to serve a directory */
+	KEEPER_LAME_MS = 5000, /* the shortest life of a server that is followed because it is lame */
+	KEEPER_SAME_MS = 1000  /* a signal that comes to the keeper and to a server in this time, from one sender, is one */
 };
 
 struct keeper_options {

@@ -24,6 +24,7 @@ enum keeper_word {
 	KEEPER_SERVES = 'r',   /* it has begun to serve `directory` */
 	KEEPER_STATE = 'n',    /* the text is for the service manager */
 	KEEPER_NO_OTHER = 'l', /* it needs no successor from now on */
+	KEEPER_LAME = 'h',     /* one of the processes beside it has ended: it needs a successor, which has its own */
 };
 
 /* What stands for a directory, whatever its name is. */

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from authority import authority, free_port, made_up_uacme, pretender, trusting_launcher
-from gatling import Connection, Root, Server, certificate, children, eventually, runnable, trusting
+from gatling import Connection, Root, Server, certificate, children, eventually, runnable, server_of, servers_of, trusting
 from test_https import names
 
 pytestmark = [pytest.mark.others, pytest.mark.skipif(os.geteuid() != 0, reason="uacme trusts the authority in a mount namespace of its own")]
@@ -287,10 +287,15 @@ def test_a_killed_helper_comes_again_and_the_server_does_not_notice(first_build)
         os.kill(server.helpers()[1], signal.SIGKILL)
         eventually(lambda: server.has("new.example.org"), seconds=60)
         assert len(server.said("certificates:")) == 2
+        first = server.pid
         for pid in server.helpers():  # none is left to start another
             os.kill(pid, signal.SIGKILL)
-        eventually(lambda: server.said("the process for certificates has ended", "restart gatling"))
+        eventually(lambda: server.said("a process beside the server has ended: starting another server"))
         assert server.has("www.example.org") and server.get("/", host="localhost").status == 200
+        eventually(lambda: servers_of(server.keeper) and first not in servers_of(server.keeper))
+        server.pid = server_of(server.keeper)
+        (root.path / "newer.example.org").mkdir()
+        eventually(lambda: server.has("newer.example.org"), seconds=60)
 
 
 def test_the_signal_to_open_logs_again_does_not_end_the_helpers(first_build):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gatling import Root, Server, certificate, children, eventually, only_child
+from gatling import Root, Server, certificate, children, eventually, only_child, server_of, servers_of
 
 pytestmark = pytest.mark.clear
 
@@ -116,14 +116,22 @@ def test_the_process_outside_ends_with_the_server(build, root, outside):
     assert not Path(f"/proc/{child}").exists()
 
 
-def test_without_the_process_outside_the_server_goes_on(build, root, outside):
+def test_without_the_process_outside_the_server_goes_on_until_another_takes_over(build, root, outside):
     with confined(build, root, outside) as server:
-        os.kill(children(server.pid)[0], signal.SIGKILL)
+        first = server.pid
+        os.kill(children(first)[0], signal.SIGKILL)
         assert server.get("/a.txt").body == b"a"
         server.signal(signal.SIGUSR1)
         eventually(lambda: [line for line in server.errors if "cannot open" in line and "going on" in line])
-        assert len([line for line in server.errors if "has ended" in line and "restart gatling" in line]) == 1
-        assert server.get("/a.txt").body == b"a"
+        assert len([line for line in server.errors if "has ended, so" in line]) == 1
+        assert "gatling: a process beside the server has ended: starting another server, which takes over" in server.errors
+        eventually(lambda: servers_of(server.keeper) not in ([first], []) and first not in servers_of(server.keeper), 20)
+        server.pid = server_of(server.keeper)
+        assert len(children(server.pid)) == 1 and server.get("/a.txt").body == b"a"
+        (outside / "log").rename(outside / "old")
+        server.signal(signal.SIGUSR1)
+        eventually((outside / "log").exists)
+        assert not [line for line in server.errors if "is another directory" in line]
 
 
 def test_without_anything_outside_there_is_one_process(build, root):
