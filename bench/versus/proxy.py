@@ -110,7 +110,7 @@ backend up
     http-request replace-path /up(.*) \\1
     server s 127.0.0.1:{upstream}
 backend tls
-    http-request replace-path /tls(.*) \1
+    http-request replace-path /tls(.*) \\1
     server s 127.0.0.1:{tls} ssl verify required ca-file {certificate} sni str(localhost) verifyhost localhost
 backend post
     server s 127.0.0.1:{post}
