@@ -147,8 +147,8 @@ void exchange_note(struct exchange *x, struct response_batch *batch, int status,
 	struct batch_pool *pool = x->context->batches;
 	x->answered = true;
 	count_answer(x->carrier->protocol, status);
-	if (batch) response_batch_note(pool, batch, x->arrival.client, x->request, user, status, bytes);
-	else batch_pool_log(pool, x->started_ns, x->arrival.client, x->request, user, status, bytes, NULL);
+	if (batch) response_batch_note(pool, batch, &x->arrival, x->request, user, status, bytes);
+	else batch_pool_log(pool, x->started_ns, &x->arrival, x->request, user, status, bytes, NULL);
 }
 
 size_t exchange_memory(const struct exchange *x) {
@@ -160,7 +160,7 @@ static void log_upstream(const struct exchange *x) {
 	struct access_upstream upstream = {.status = x->status, .ns = (int64_t)proxied_answered_ms(x->proxied) * 1000000};
 	if (proxied_format(x->proxied, text)) upstream.address = slice_of(text);
 	count_answer(x->carrier->protocol, x->status);
-	batch_pool_log(x->context->batches, x->started_ns, x->arrival.client, x->request, x->user, x->status, x->bytes,
+	batch_pool_log(x->context->batches, x->started_ns, &x->arrival, x->request, x->user, x->status, x->bytes,
 				   &upstream);
 }
 

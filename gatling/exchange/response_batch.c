@@ -105,16 +105,17 @@ static void keep_line(struct batch_pool *pool) {
 }
 
 /* Writes the line of a request to pool->line, without its end. Returns the bytes written. */
-static size_t format_line(struct batch_pool *pool, const struct peer *peer, const struct request *request,
+static size_t format_line(struct batch_pool *pool, const struct arrival *arrival, const struct request *request,
 						  struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
 	struct access_upstream failed;
-	struct access a = {.peer = peer};
+	struct access a = {.peer = arrival->client};
 	if (request && request->failed.at) {
 		failed = (struct access_upstream){.address = request->failed};
 		upstream = &failed;
 	}
-	if (request && pool->style.format != LOG_COMMON) a = access_of(peer, request);
+	if (request && pool->style.format != LOG_COMMON) a = access_of(arrival->client, request);
 	else if (request) a.line = request->line;
+	a.port = arrival->port;
 	a.user = user;
 	a.status = status;
 	a.bytes = bytes;
@@ -122,11 +123,11 @@ static size_t format_line(struct batch_pool *pool, const struct peer *peer, cons
 	return access_format(pool->line, &pool->style, &a);
 }
 
-void response_batch_note(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
+void response_batch_note(struct batch_pool *pool, struct response_batch *x, const struct arrival *arrival,
 						 const struct request *request, struct slice user, int status, uint64_t bytes) {
 	if (!pool->queue) return;
 	if (pool->line_of) keep_line(pool);
-	pool->line_length = format_line(pool, peer, request, user, status, bytes, NULL);
+	pool->line_length = format_line(pool, arrival, request, user, status, bytes, NULL);
 	if (make_room(x, line_room((uint32_t)pool->line_length))) pool->line_of = x;
 }
 
@@ -158,10 +159,11 @@ void response_batch_log(struct batch_pool *pool, struct response_batch *x) {
 	if (last) log_last(pool, ns);
 }
 
-void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct peer *peer, const struct request *request,
-					struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
+void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct arrival *arrival,
+					const struct request *request, struct slice user, int status, uint64_t bytes,
+					const struct access_upstream *upstream) {
 	if (!pool->queue) return;
 	if (pool->line_of) keep_line(pool);
-	pool->line_length = format_line(pool, peer, request, user, status, bytes, upstream);
+	pool->line_length = format_line(pool, arrival, request, user, status, bytes, upstream);
 	log_last(pool, io_read_clock() - started_ns);
 }

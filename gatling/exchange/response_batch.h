@@ -3,6 +3,7 @@
 #ifndef GATLING_EXCHANGE_RESPONSE_BATCH_H
 #define GATLING_EXCHANGE_RESPONSE_BATCH_H
 
+#include "gatling/client/arrival.h"
 #include "gatling/log/access.h"
 #include "gatling/log/log.h"
 #include "gatling/status/counters.h"
@@ -59,7 +60,7 @@ size_t response_batch_memory(const struct response_batch *batch);
 
 /* Notes a response and its request (NULL: it was malformed) for the log, if there is a log. Without memory the line is
  * lost, never the response. */
-void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
+void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct arrival *arrival,
 						 const struct request *request, struct slice user, int status, uint64_t bytes);
 
 /* Counts the time that the responses have taken until now: when bytes of them were given to the kernel, and with done,
@@ -68,8 +69,9 @@ void response_batch_time(struct response_batch *batch, bool done);
 
 /* Logs a request (NULL: it was malformed) at once, without a batch, if there is a log. started_ns: as in a batch.
  * upstream: where the request was passed on to, or NULL. */
-void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct peer *peer, const struct request *request,
-					struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream);
+void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct arrival *arrival,
+					const struct request *request, struct slice user, int status, uint64_t bytes,
+					const struct access_upstream *upstream);
 
 /* Logs the requests that were noted, with the time that they have taken, if there is a log. */
 void response_batch_log(struct batch_pool *pool, struct response_batch *batch);

@@ -38,20 +38,33 @@ static char *put_quoted(char *at, struct slice field, size_t most) {
 	return at;
 }
 
-/* Appends a user without quotes, so that a space is escaped, too. */
-static char *put_user(char *at, struct slice user) {
-	if (!user.length) return text_copy(at, SLICE("-"));
-	for (user = cut(user, ACCESS_USER_MAX);; at = text_copy(at, SLICE("\\x20"))) {
-		size_t n = slice_until(user, ' ');
-		at = put_escaped(at, slice_first(user, n));
-		if (n == user.length) return at;
-		slice_drop(&user, n + 1);
+/* Appends text without quotes, so that a space is escaped, too; or a hyphen. */
+static char *put_word(char *at, struct slice text, size_t most) {
+	if (!text.length) return text_copy(at, SLICE("-"));
+	for (text = cut(text, most);; at = text_copy(at, SLICE("\\x20"))) {
+		size_t n = slice_until(text, ' ');
+		at = put_escaped(at, slice_first(text, n));
+		if (n == text.length) return at;
+		slice_drop(&text, n + 1);
 	}
+}
+
+/* Appends the host without the port that the client has named, and that to which it has connected. */
+static char *put_host(char *at, const struct access *a) {
+	struct slice host = a->host;
+	const size_t address = slice_starts(host, SLICE("[")) ? slice_until(host, ']') : 0;
+	if (host.length) host.length = address + slice_until(slice_rest(host, address), ':');
+	char *const end = put_word(at, host, ACCESS_FIELD_MAX);
+	for (; at < end; at++) *at = text_lower(*at);
+	*at++ = ':';
+	at = text_copy_number(at, a->port);
+	*at++ = ' ';
+	return at;
 }
 
 static char *put_common_start(char *at, const struct access_style *l, const struct access *a) {
 	at += peer_format(at, a->peer);
-	at = put_user(text_copy(at, SLICE(" - ")), a->user);
+	at = put_word(text_copy(at, SLICE(" - ")), a->user, ACCESS_USER_MAX);
 	return TEXT_JOIN(at, SLICE(" ["), l->date, SLICE("]"));
 }
 
@@ -172,13 +185,13 @@ static char *put_start(char *at, struct access_style *l, const struct access *a)
 }
 
 size_t access_format(char *out, struct access_style *l, const struct access *a) {
-	char *at = put_start(out, l, a);
-	at = l->format == LOG_JSON ? put_json(at, a) : l->format == LOG_COMBINED ? put_combined(at, a) : put_common(at, a);
+	char *at = put_start(l->format == LOG_VCOMBINED ? put_host(out, a) : out, l, a);
+	at = l->format == LOG_JSON ? put_json(at, a) : l->format == LOG_COMMON ? put_common(at, a) : put_combined(at, a);
 	return (size_t)(at - out);
 }
 
 size_t access_end(char *out, enum log_format format, int64_t ns) {
-	if (format == LOG_COMBINED) return 0;
+	if (format == LOG_COMBINED || format == LOG_VCOMBINED) return 0;
 	char *at = put_seconds(text_copy(out, format == LOG_JSON ? SLICE(",\"seconds\":") : SLICE(" ")), ns);
 	if (format == LOG_JSON) *at++ = '}';
 	return (size_t)(at - out);

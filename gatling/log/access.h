@@ -20,7 +20,7 @@ enum {
 	ACCESS_START_MAX = PEER_MAX + ACCESS_DATE_MAX + 32
 };
 
-enum log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON, LOG_OFF };
+enum log_format { LOG_COMMON, LOG_COMBINED, LOG_VCOMBINED, LOG_JSON, LOG_OFF };
 
 /* The upstream that a request was passed on to. */
 struct access_upstream {
@@ -35,7 +35,8 @@ struct access {
 	struct slice line; /* the request line */
 	bool understood;   /* the request line has its three parts */
 	struct slice host, referer, user_agent;
-	struct slice user; /* the authenticated user */
+	unsigned port;     /* to which the client has connected; 0: a unix socket */
+	struct slice user; /* who is authenticated, or with 401 and 429, who is not */
 	int status;
 	/* Length of the whole content, even if less was sent; of a response from an upstream, as much as had come. */
 	uint64_t bytes;
@@ -67,16 +68,17 @@ size_t access_date(char *out, enum log_format format, time_t now);
  * line break. Absent values are "-"; JSON leaves them out.
  *   LOG_COMMON    host - user [date] "request line" status bytes
  *   LOG_COMBINED  the same, followed by "Referer" "User-Agent"
+ *   LOG_VCOMBINED host:port in front of that, as Apache's vhost_combined; the host in lower case
  *   LOG_JSON      {"time":...,"address":...,"user":...,"method":...,"target":...,"protocol":...,"host":...,
  *                 "status":...,"bytes":...,"referer":...,"user_agent":...,"upstream":...,"upstream_status":...,
  *                 "upstream_seconds":...
- * The first two write quotes, backslashes and all but printable ASCII as \xHH. JSON has "request" with the whole line,
- * in place of method, target and protocol, if the request line was not understood. It is always UTF-8: a byte that is
- * not part of UTF-8 is \u00HH, like control characters. */
+ * The first three write quotes, backslashes and all but printable ASCII as \xHH. JSON has "request" with the whole
+ * line, in place of method, target and protocol, if the request line was not understood. It is always UTF-8: a byte
+ * that is not part of UTF-8 is \u00HH, like control characters. */
 size_t access_format(char *out, struct access_style *style, const struct access *access);
 
-/* Writes the end of a line to out (ACCESS_END_MAX bytes): how long the response took, except for LOG_COMBINED. Returns
- * the bytes written. */
+/* Writes the end of a line to out (ACCESS_END_MAX bytes): how long the response took, except for LOG_COMBINED and
+ * LOG_VCOMBINED. Returns the bytes written. */
 size_t access_end(char *out, enum log_format format, int64_t ns);
 
 #endif

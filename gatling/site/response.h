@@ -55,7 +55,7 @@ struct response {
 	struct slice page;     /* absent, and without other content: the page of the status is sent */
 	struct slice location; /* of 3xx */
 	struct slice lines;    /* further field lines, each with its CRLF */
-	struct slice user;     /* the authenticated user, or absent */
+	struct slice user;     /* who is authenticated, or with 401 and 429, who is not; or absent */
 	struct slice site;     /* with upstream: as in struct upstream_request */
 };
 

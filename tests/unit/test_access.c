@@ -50,6 +50,30 @@ static void lines_are_in_the_common_log_format(void **state) {
 	}
 }
 
+static void the_host_comes_first_in_the_format_with_it(void **state) {
+	(void)state;
+	static const struct {
+		const char *host, *start;
+	} cases[] = {
+		{"example.org", "example.org:81 "},
+		{"WWW.Example.org:8080", "www.example.org:81 "},
+		{"[2001:DB8::1]:8080", "[2001:db8::1]:81 "},
+		{"", "-:81 "},
+		{"a b\"", "a\\x20b\\x22:81 "},
+		{"[", "[:81 "},
+	};
+	struct peer p = peer("192.0.2.1");
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char expected[128];
+		const struct access a = {
+			.peer = &p, .line = SLICE("GET / HTTP/1.1"), .host = slice_of(cases[i].host), .port = 81, .status = 200};
+		snprintf(expected, sizeof expected, "%s192.0.2.1 - - [D] \"GET / HTTP/1.1\" 200 - \"-\" \"-\"", cases[i].start);
+		check_slice(format(LOG_VCOMBINED, &a), expected);
+	}
+	const struct access unknown = {.peer = &p, .status = 400};
+	check_slice(format(LOG_VCOMBINED, &unknown), "-:0 192.0.2.1 - - [D] \"-\" 400 - \"-\" \"-\"");
+}
+
 static void what_is_not_known_is_a_hyphen_or_left_out(void **state) {
 	(void)state;
 	struct peer none = {0};
@@ -226,6 +250,7 @@ static void dates_are_those_of_the_format(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_are_in_the_common_log_format),
+		cmocka_unit_test(the_host_comes_first_in_the_format_with_it),
 		cmocka_unit_test(what_is_not_known_is_a_hyphen_or_left_out),
 		cmocka_unit_test(all_that_a_request_says_is_logged),
 		cmocka_unit_test(of_an_upstream_is_logged_what_is_known),

@@ -301,7 +301,7 @@ def test_the_user_is_in_the_log(build):
         server.get("/d/nothing", basic("ann"))
         server.get("/d/file.txt", basic("bob"))
         eventually(lambda: len(server.lines) == 3)
-    assert [line.split()[2] for line in server.lines] == ["ann", "ann", "-"]
+    assert [line.split()[2] for line in server.lines] == ["ann", "ann", "bob"]
 
 
 def test_a_global_file_guards_the_whole_site(build, root):

@@ -285,7 +285,7 @@ static enum auth_result check(struct basic_auth *auth, const struct realm *realm
 											   .may_wait = may_wait,
 											   .now_ms = now_ms};
 	const enum auth_result result = password_check(auth->checks, &question, &a->job);
-	if (result == AUTH_ADMITTED) a->user = slice_of(auth->user);
+	if (result == AUTH_ADMITTED || result == AUTH_REQUIRED || result == AUTH_LIMITED) a->user = slice_of(auth->user);
 	if (result == AUTH_LIMITED) a->lines = SLICE("Retry-After: 3\r\n");
 	return result == AUTH_REQUIRED ? require(auth, realm, a) : result;
 }
@@ -308,7 +308,5 @@ enum auth_result basic_auth_check(struct basic_auth *auth, const struct guard *g
 	const enum auth_result result = check(auth, realm, r, from->peer, may_wait, now_ms, a);
 	if (result != AUTH_ADMITTED) return result;
 	client.user = a->user;
-	if (access_tested(rule, &client) == ACCESS_GRANTED) return AUTH_ADMITTED;
-	a->user = (struct slice){0};
-	return require(auth, realm, a);
+	return access_tested(rule, &client) == ACCESS_GRANTED ? AUTH_ADMITTED : require(auth, realm, a);
 }

@@ -63,7 +63,7 @@ struct guard basic_auth_guard(struct basic_auth *auth, struct slice file, bool l
 
 struct auth_answer {
 	/* valid until the next call: */
-	struct slice user;  /* with AUTH_ADMITTED */
+	struct slice user;  /* who is admitted, or with a password is not; absent without one */
 	struct slice lines; /* the field lines for 401 and 429 */
 	struct job *job;
 };

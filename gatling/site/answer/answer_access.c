@@ -1,4 +1,7 @@
 /* answer_access.c - see decision.h: whether the passwords and addresses of .htaccess files admit a request. */
+#include "gatling/base/notice.h"
+#include "gatling/base/text.h"
+#include "gatling/log/access.h"
 #include "gatling/site/answer/decision.h"
 
 static enum auth_result ask(const struct decision *d, const struct guard *guard, enum guard_part part,
@@ -6,6 +9,22 @@ static enum auth_result ask(const struct decision *d, const struct guard *guard,
 	const struct auth_client client = {.peer = d->arrival->client, .is_known = d->arrival->client_is_known};
 	return basic_auth_check(d->context->auth, guard, part, d->request, &client, d->arrival->may_wait,
 							d->context->now_ms, admission);
+}
+
+/* Reports a user who is not admitted. */
+static void tell_refused(struct slice user, const struct peer *client) {
+	static notice_time next;
+	char name[ACCESS_USER_MAX + 1], address[PEER_MAX];
+	if (!notice_due(&next)) return;
+	*text_copy(name, slice_first(user, user.length < ACCESS_USER_MAX ? user.length : ACCESS_USER_MAX)) = '\0';
+	for (char *c = name; *c; c++)
+		if (*c < ' ' || *c > '~') *c = '?';
+	const int length = (int)peer_format(address, client);
+	notice_line(
+		LEVEL_NOTICE,
+		"refused user \"%s\", from %.*s: a wrong password, or no right to the page; the log has each, as 401 with "
+		"a user",
+		name, length, address);
 }
 
 /* Returns whether a part of a guard admits the request. If not, fills in the response. */
@@ -20,6 +39,8 @@ static bool admitted(struct decision *d, const struct guard *guard, enum guard_p
 	} else if (admission.lines.at) {
 		response_status(r, (int)result);
 		r->lines = decision_lines(d, admission.lines, d->lookup.headers);
+		r->user = admission.user;
+		if (admission.user.at) tell_refused(admission.user, d->arrival->client);
 	} else {
 		answer_error(d, result ? (int)result : 503);
 	}
