@@ -206,6 +206,13 @@ uint64_t platform_socket_memory(int fd, uint64_t *unsent) {
 	return (uint64_t)of[SK_MEMINFO_RMEM_ALLOC] + of[SK_MEMINFO_WMEM_QUEUED] + (uint64_t)(ahead > 0 ? ahead : 0);
 }
 
+int64_t platform_listen_drops(int fd) {
+	uint32_t of[SK_MEMINFO_VARS] = {0};
+	socklen_t length = sizeof of;
+	const bool told = getsockopt(fd, SOL_SOCKET, SO_MEMINFO, of, &length) == 0 && length == sizeof of;
+	return told ? (int64_t)of[SK_MEMINFO_DROPS] : -1;
+}
+
 int64_t platform_waited_ms(int fd, bool *ended) {
 	enum { ESTABLISHED = 1 }; /* TCP_ESTABLISHED of the C library's netinet/tcp.h */
 	struct tcp_info info;
@@ -321,6 +328,11 @@ int64_t platform_waited_ms(int fd, bool *ended) {
 
 int64_t platform_queue(int fd, int64_t *most) {
 	(void)fd, (void)most;
+	return -1;
+}
+
+int64_t platform_listen_drops(int fd) {
+	(void)fd;
 	return -1;
 }
 

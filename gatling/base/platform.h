@@ -92,6 +92,10 @@ int64_t platform_waited_ms(int fd, bool *ended);
  * unless most is NULL, becomes how many the queue has room for. */
 int64_t platform_queue(int fd, int64_t *most);
 
+/* Returns how many connections the kernel has dropped before they could be accepted on a listening TCP socket, modulo
+ * 2^32; -1 if the system does not tell. */
+int64_t platform_listen_drops(int fd);
+
 /* Makes a listening TCP socket, which is bound to a port with SO_REUSEADDR, stop listening until listen(2) is called.
  * The kernel resets the connections in its queue, and refuses further ones. Meanwhile accept(2) fails with ECONNRESET
  * or EINVAL in all processes that share the socket. backlog: for listen(2), which may be needed in between. Returns 0,

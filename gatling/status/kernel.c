@@ -72,13 +72,38 @@ static void read_queues(const int *sockets, unsigned count, uint64_t *value) {
 	}
 }
 
-void kernel_read(const struct kernel_view *v, const int *sockets, unsigned count, uint64_t value[VALUES]) {
+/* Returns how many connections were dropped at these sockets. Sets *told to whether the kernel tells. */
+static uint32_t sum_drops(const int *sockets, unsigned count, bool *told) {
+	uint32_t sum = 0;
+	*told = false;
+	for (unsigned i = 0; i < count; i++) {
+		const int64_t drops = platform_listen_drops(sockets[i]);
+		*told |= drops >= 0;
+		if (drops > 0) sum += (uint32_t)drops;
+	}
+	return sum;
+}
+
+void kernel_watch(struct kernel_view *v, const int *sockets, unsigned count) {
+	v->drops_before = sum_drops(sockets, count, &v->own);
+}
+
+/* Those that the socket has counted are kept when it is left to others. */
+static uint64_t drops_of(struct kernel_view *v, const int *sockets, unsigned count) {
+	bool told;
+	const uint32_t sum = sum_drops(sockets, count, &told);
+	if (told) v->drops = sum - v->drops_before;
+	return v->drops;
+}
+
+void kernel_read(struct kernel_view *v, const int *sockets, unsigned count, uint64_t value[VALUES]) {
 	char text[2 * TEXT_MAX];
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	read_queues(sockets, count, value);
 	read_text(v->snmp, read_text(v->netstat, text));
 	for (unsigned i = WORKER_VALUES; i < VALUES; i++)
 		if (value_row[i].table) value[i] = number_of(text, value_row[i].table, value_row[i].number) - v->first[i];
+	if (v->own) value[KERNEL_DROPS] = drops_of(v, sockets, count);
 	read_text(v->sockstat, text);
 	value[KERNEL_TCP_MEMORY] = number_behind(text, " mem ") * page;
 	value[KERNEL_TCP_MEMORY_MAX] = v->pressure;

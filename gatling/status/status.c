@@ -279,6 +279,7 @@ int status_start(struct status *s, const char *about, struct counters *const *wo
 	if (history_open(&s->history, s->workers) == -1) return ENOMEM;
 	s->sockets = count < STATUS_SOCKETS_MAX ? count : STATUS_SOCKETS_MAX;
 	memcpy(s->socket, sockets, s->sockets * sizeof *sockets);
+	kernel_watch(&s->kernel, s->socket, s->sockets);
 	s->started_ms = s->sample_ms = clock_ms();
 	int error = pthread_create(&s->thread, NULL, status_thread, s);
 	s->runs = !error;

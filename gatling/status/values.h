@@ -90,7 +90,8 @@
 	  HELP("Connections of the machine that found an accept queue full, since the start."))                            \
 	V(KERNEL_DROPS, TOTAL("kernel_listen_drops"), PROC("TcpExt:", "ListenDrops"), TEXT("kernel", "drops", ALWAYS),     \
 	  PAGE("Kernel", "connections dropped", ALWAYS),                                                                   \
-	  HELP("Connections of the machine that the kernel dropped before they were accepted."))                           \
+	  HELP("Connections that the kernel dropped before they were accepted; of the machine, unless it tells of each "   \
+		   "socket."))                                                                                                 \
 	V(KERNEL_COOKIES, TOTAL("kernel_syn_cookies"), PROC("TcpExt:", "SyncookiesSent"),                                  \
 	  PAGE("Kernel", "SYN cookies", ALWAYS), HELP("SYN cookies sent by the machine."))                                 \
 	V(KERNEL_SEGMENTS, TOTAL("kernel_sent_segments"), PROC("Tcp:", "OutSegs"),                                         \

@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import os
 import re
+import signal
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -324,3 +327,37 @@ def test_a_status_page_that_cannot_be_shown_ends_the_start(build, root, address)
                           timeout=20, check=False)  # fmt: skip
     assert done.returncode == 1
     assert f"cannot show the status on {address}: it takes unix:PATH, PORT or ADDRESS:PORT" in done.stderr
+
+
+def machine_drops():
+    names, numbers = (line.split() for line in Path("/proc/net/netstat").read_text().splitlines() if line.startswith("TcpExt:"))
+    return int(numbers[names.index("ListenDrops")])
+
+
+def lose_connections(port, most):
+    """Connects to a port whose connections nobody accepts, until the kernel drops some. Returns the sockets."""
+    before, clients = machine_drops(), []
+    while machine_drops() == before:
+        assert len(clients) < most
+        for _ in range(100):
+            clients.append(socket.socket())
+            clients[-1].setblocking(False)
+            clients[-1].connect_ex(("127.0.0.1", port))
+    return clients
+
+
+@pytest.mark.clear
+def test_only_connections_that_the_server_loses_are_counted(first_build, root, place):
+    with Server(first_build, root, "-j", "1", "--defer-accept", "off", "--status", f"unix:{place / 'status'}") as server:
+        server.status = place / "status"
+        with socket.create_server(("127.0.0.1", 0), backlog=1) as other:
+            clients = lose_connections(other.getsockname()[1], 1000)
+        assert total(server)["kernel_listen_drops"] == 0
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            clients += lose_connections(server.port, 10_000)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        assert eventually(lambda: total(server)["kernel_listen_drops"] > 0)
+        for client in clients:
+            client.close()
