@@ -8,7 +8,7 @@ import pytest
 
 TOP = Path(__file__).resolve().parent.parent
 PAGES = {page.name: page.read_text() for page in sorted((TOP / "man").glob("*.[0-9]"))}
-SERVER = ["gatling.8", "gatling-site.5", "gatling-operate.7", "gatling-trust.7"]
+SERVER = ["gatling.8", "gatling-site.5", "gatling-from.7", "gatling-operate.7", "gatling-trust.7"]
 
 
 def options(text):

@@ -578,6 +578,8 @@ static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
 		{"/a x=:x y=:x /b\n", 1, "'y=:x' has a name that is there twice"},
 		{"/* x=:splat /b\n", 1, "twice"},
 		{"/a a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1 j=1 k=1 l=1 m=1 n=1 o=1 p=1 q=1 /b\n", 1, "'q=1' is one"},
+		{"/a 410\n", 1, "'410' has no page in front of it, which need not exist: write /410.html 410"},
+		{"/a 503!\n", 1, "write /503.html 503!"},
 		{"/a /b 300\n", 1, "'300' is not a status"},
 		{"/a /b 3011\n", 1, "not a status"},
 		{"/a /b 30\n", 1, "not a status"},

@@ -5,6 +5,7 @@
 
 #include "gatling/base/lines.h"
 #include "gatling/base/owfat.h"
+#include "gatling/base/text.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/parameters.h"
 #include "gatling/site/rules/redirect_rule.h"
@@ -157,6 +158,12 @@ static bool parse_condition(struct redirect_rule *rule, struct slice word, struc
 	return true;
 }
 
+/* Returns whether a word is the status of an error, with or without '!'. */
+static bool is_error(struct slice word) {
+	return (word.length == 3 || (word.length == 4 && word.at[3] == '!')) && (word.at[0] == '4' || word.at[0] == '5') &&
+		   text_is_digit(word.at[1]) && text_is_digit(word.at[2]);
+}
+
 /* Parses a word that follows `from`: a parameter, `to`, the status, or a condition. */
 static bool parse_word(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
 	if (!rule->to.at && (slice_equal(word, SLICE("200")) || slice_equal(word, SLICE("200!")))) {
@@ -165,6 +172,9 @@ static bool parse_word(struct redirect_rule *rule, struct slice word, struct rul
 		rule->target = redirect_target_split(rule->to);
 		return parse_status(rule, word, error);
 	}
+	if (!rule->to.at && is_error(word))
+		return rules_fail(error, "'%.*s' has no page in front of it, which need not exist: write /%.3s.html %.*s",
+						  RULES_SHOWN(word), word.at, RULES_SHOWN(word));
 	if (!rule->to.at && !pattern_begins(word) && !is_program(word)) return parse_parameter(rule, word, error);
 	if (!rule->to.at) {
 		rule->to = word;
