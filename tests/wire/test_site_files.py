@@ -663,7 +663,7 @@ WRONG = [
     ("_headers", "  Basic-Auth: me:secret", ".htaccess"),
     ("_redirects", "/y", "no path or URL to go to"),
     ("_redirects", "/y /z 299", "not a status"),
-    ("_redirects", "/api/* https://api.example.com/:splat 200", "with 301 or 302"),
+    ("_redirects", "/api/* https://api.example.com/:splat 200", "without --upstream https://api.example.com"),
     ("_redirects", "/admin/* 200! Role=admin", "Role is never met"),
     ("_redirects", "/y /z 200 Country=de", "Country is never met"),
 ]  # fmt: skip
