@@ -162,14 +162,13 @@ int resolver_start(const struct upstreams_allowed *allowed, bool sandbox, const 
 	return 0;
 }
 
-/* Copies what was found of a host. */
+/* Copies what was found of a host; again, if this process was stopped meanwhile, so that the place has been reused. */
 static void read_found(struct resolved_host *one, struct host_addresses *found) {
 	unsigned turn;
 	do {
 		turn = atomic_load(&one->turn);
 		*found = one->found[turn % 2];
-		atomic_thread_fence(memory_order_acquire);
-	} while (atomic_load(&one->turn) != turn);
+	} while (atomic_fetch_add(&one->turn, 0) != turn); /* not a load, which could precede the copy */
 }
 
 void resolver_wait(const struct resolver *r) {
