@@ -205,9 +205,7 @@ static int check_certificates(const struct options *o) {
 	return result;
 }
 
-/* Enters the chroot and becomes the user, to see the files as the server will. directory: room for the path of the
- * root, which stays in use. Returns 0, or -1 after printing an error. */
-static int enter(const struct options *o, struct docroot *docroot, char *directory) {
+int check_enter(const struct options *o, struct docroot *docroot, char *directory) {
 	struct account account;
 	if (geteuid() != 0) return 0;
 	const char *unknown = o->user ? account_find(o->user, &account) : NULL;
@@ -230,7 +228,7 @@ int check(const struct options *o, bool wrong) {
 		(void)notice_cannot("check", o->root, strerror(errno));
 		return 1;
 	}
-	if (enter(o, &tree.docroot, directory) == -1) return 1;
+	if (check_enter(o, &tree.docroot, directory) == -1) return 1;
 	struct basic_auth *auth = basic_auth_new(&tree, NULL, NULL);
 	if (auth && path) basic_auth_set_root(auth, path, o->root);
 	if (check_sites(o, &tree, auth) == -1 || check_files(o, &tree.docroot, auth) == -1) result = -1;

@@ -9,4 +9,8 @@
  * status: 1 if there are findings, or after an error on stderr; otherwise 0. */
 int check(const struct options *options, bool wrong);
 
+/* Enters the chroot of the working directory, and becomes the user, as root, to see the files as the server will.
+ * directory: room for the path of the root (PATH_MAX), which stays in use. Returns 0, or -1 after printing an error. */
+int check_enter(const struct options *options, struct docroot *docroot, char *directory);
+
 #endif

@@ -19,6 +19,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/check.h"
+#include "gatling/explain_url.h"
 #include "gatling/files/report.h"
 #include "gatling/media/media_type.h"
 #include "gatling/listen.h"
@@ -355,6 +356,7 @@ int main(int argc, char **argv) {
 		const bool wrong = options.mime && load_types(options.mime) == -1;
 		return check(&options, wrong);
 	}
+	if (options.explain) return explain_url(&options);
 	if (options.certificates) return store_show(options.acme.directory);
 	if (options.top) return status_top(options.top);
 	const char *refused = sandbox_refuses();

@@ -52,6 +52,7 @@ struct options {
 	const char *top;       /* address of a status page to show instead of serving; NULL: none */
 	int drain_delay_s;     /* how long to go on accepting after SIGTERM */
 	bool drain_whole;      /* do so all this time, even without connections: balancers have to find out */
+	const char *explain;   /* a URL whose answer is to be explained instead; NULL: none */
 	bool check;            /* check the files instead of serving them */
 };
 

@@ -99,6 +99,7 @@ static const struct option_row table[] = {
 	 WORD(error_level, LEVEL_ERROR, "error|warning|notice|info")},
 	{"top", 0, INSTEAD, "ADDR", "show the status page at ADDR on the terminal", TEXT(top)},
 	{"check", 0, INSTEAD, NULL, "list the hosts, and all mistakes in their files", FLAG(check, true)},
+	{"explain", 0, INSTEAD, "URL", "show how a request for URL is answered, and why", TEXT(explain)},
 	{"certificates", 0, INSTEAD, NULL, "show names, dates and last results in --acme-dir", FLAG(certificates, true)},
 	{"help", 'h', INSTEAD, NULL, "print this text, or with 'limits' those of --limit", OWN(NULL)},
 	{"version", 0, INSTEAD, NULL, "print the version, event mechanism and libraries", OWN(take_version)},

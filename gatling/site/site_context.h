@@ -12,6 +12,7 @@
 #include "gatling/tls/certificates.h"
 
 struct answer_room;
+struct decision; /* answer/decision.h */
 
 enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
 
@@ -56,6 +57,7 @@ struct site_context {
 	const char *directory;               /* the path of the root outside of any chroot(2) */
 	bool closed;                         /* the directory is missing: everything is answered with 503 */
 	bool leaving;                        /* the server is about to end, without a successor */
+	void (*explain)(const struct decision *decided); /* is told of each; NULL: nobody is */
 };
 
 /* Fills in the context of one of that many workers, from the directory root. It must stay where it is. mounts: what is

@@ -100,6 +100,59 @@ static void expect_file(const struct site_context *c, const struct request *q) {
 	tree_expect_file(&c->tree, path, REMOTE_OPENED);
 }
 
+/* Decides by the site. serves: the method is one with which files are served; passes: another, which an upstream may
+ * take. */
+static void decide_by_site(struct decision *d, bool serves, bool passes, bool to_https) {
+	const struct site_context *c = d->context;
+	const struct request *q = d->request;
+	struct response *r = d->response;
+	d->site = sites_find(c->sites, d->host, d->arrival->port, c->now_ms);
+	if (!d->site && errno == EINPROGRESS) expect_file(c, q);
+	int status = d->site ? 0 : response_status_of(errno);
+	if (d->site) {
+		d->local = text_copy(d->path, d->site->prefix);
+		d->admitted = d->site->guard.permission == PERMISSION_OPEN;
+		d->lookup.restricted = !d->admitted;
+		status = path_decode(q->path, d->local, &d->length);
+		if (!status && !site_shows(d->site, decision_path(d))) status = 404;
+	}
+	const bool unknown = d->site ? !d->site->known : status != 404; /* there may be an upstream */
+	if (!serves && (!passes || (!unknown && (status || !d->site->redirects)))) {
+		answer_method(d, d->site && !status);
+		return;
+	}
+	/* only now: challenges need the decoded path */
+	if (to_https) {
+		if (!d->site || status || !answer_challenge(d)) answer_https_redirect(d);
+		return;
+	}
+	if (!d->site) {
+		response_status(r, status);
+		return;
+	}
+	if (status) {
+		answer_error(d, status);
+		return;
+	}
+	if (d->site->headers && !find_headers(d)) return;
+	if (!d->admitted) {
+		if (!decision_admitted(d, &d->site->guard)) return;
+		d->admitted = true;
+	}
+	if (!d->site->known) {
+		answer_error(d, 503);
+		return;
+	}
+	if (!d->site->redirects || !answer_by_rule(d, true)) answer_path(d);
+	if (d->guarded && r->status >= 300 && r->status < 400 && r->location.length)
+		r->lines = SLICE("Cache-Control: private, no-cache\r\n"); /* caches would store it for all */
+	/* a method that only rules and refusals answer: of a file it is 405 */
+	const bool refused = !d->ruled && (r->status == 401 || r->status >= 429);
+	if (serves || d->passed || !r->status || refused) return;
+	response_drop(r);
+	answer_method(d, true);
+}
+
 static void decide(const struct site_context *c, const struct request *q, const struct arrival *arrival,
 				   struct response *r) {
 	/* other methods, and WebSocket, are for upstreams; "OPTIONS *" is about this server (RFC 9110, section 9.3.7) */
@@ -115,51 +168,8 @@ static void decide(const struct site_context *c, const struct request *q, const 
 	char room[1 + PATH_ROOM];
 	struct decision d = {.context = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
 	room[0] = '/';
-	d.site = sites_find(c->sites, host, arrival->port, c->now_ms);
-	if (!d.site && errno == EINPROGRESS) expect_file(c, q);
-	int status = d.site ? 0 : response_status_of(errno);
-	if (d.site) {
-		d.local = text_copy(d.path, d.site->prefix);
-		d.admitted = d.site->guard.permission == PERMISSION_OPEN;
-		d.lookup.restricted = !d.admitted;
-		status = path_decode(q->path, d.local, &d.length);
-		if (!status && !site_shows(d.site, decision_path(&d))) status = 404;
-	}
-	const bool unknown = d.site ? !d.site->known : status != 404; /* there may be an upstream */
-	if (!serves && (!passes || (!unknown && (status || !d.site->redirects)))) {
-		answer_method(&d, d.site && !status);
-		return;
-	}
-	/* only now: challenges need the decoded path */
-	if (to_https) {
-		if (!d.site || status || !answer_challenge(&d)) answer_https_redirect(&d);
-		return;
-	}
-	if (!d.site) {
-		response_status(r, status);
-		return;
-	}
-	if (status) {
-		answer_error(&d, status);
-		return;
-	}
-	if (d.site->headers && !find_headers(&d)) return;
-	if (!d.admitted) {
-		if (!decision_admitted(&d, &d.site->guard)) return;
-		d.admitted = true;
-	}
-	if (!d.site->known) {
-		answer_error(&d, 503);
-		return;
-	}
-	if (!d.site->redirects || !answer_by_rule(&d, true)) answer_path(&d);
-	if (d.guarded && r->status >= 300 && r->status < 400 && r->location.length)
-		r->lines = SLICE("Cache-Control: private, no-cache\r\n"); /* caches would store it for all */
-	/* a method that only rules and refusals answer: of a file it is 405 */
-	const bool refused = !d.ruled && (r->status == 401 || r->status >= 429);
-	if (serves || d.passed || !r->status || refused) return;
-	response_drop(r);
-	answer_method(&d, true);
+	decide_by_site(&d, serves, passes, to_https);
+	if (c->explain) c->explain(&d);
 }
 
 void answer(const struct site_context *c, const struct request *q, const struct arrival *arrival, struct response *r) {

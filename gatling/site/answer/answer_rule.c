@@ -148,6 +148,7 @@ static bool find_rule(struct decision *d, bool has_file, struct redirect *rule) 
 											 .context = d};
 	const bool applies = redirect_rules_match(d->site->redirects, &request, has_file, d->context->room->location, rule);
 	d->vary = vary[rule->vary];
+	if (applies) d->rule = rule->line;
 	return applies;
 }
 

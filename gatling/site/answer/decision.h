@@ -24,6 +24,7 @@ struct decision {
 	bool unlisted; /* the directory is not listed */
 	bool passed;   /* a rule passes it on, whatever its method */
 	bool ruled;    /* the status is that of a rule */
+	unsigned rule; /* the line of the last rule that applied; 0: none did */
 	/* path points to PATH_ROOM bytes behind a slash. They contain the site's prefix, then (from local on) the decoded
 	 * path of the request, or the one that a rule has put in its place, of that length, and then perhaps the name of an
 	 * index; NUL-terminated. */

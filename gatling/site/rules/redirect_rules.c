@@ -262,6 +262,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		left = there && !rule->forced && !is_source(rule, request->path); /* the file comes first */
 		redirected |= left && redirect_rule_redirects(rule);
 		if (left) continue;
+		result->line = rule->line;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
 		result->upstream = r->may_pass ? rule->upstream : NULL;

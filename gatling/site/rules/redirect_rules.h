@@ -65,6 +65,7 @@ struct redirect_request {
 enum { REDIRECT_VARY_LANGUAGE = 1, REDIRECT_VARY_COOKIE = 2 };
 
 struct redirect {
+	unsigned line; /* of the rule; 0: it is not known which applies */
 	int status;
 	bool forced;
 	unsigned vary; /* is filled in also if no rule applies */
