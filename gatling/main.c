@@ -197,6 +197,7 @@ static int prepare_upstreams(const struct options *o, struct process *p, const s
 	const char *file, *wrong;
 	if (resolver_start(allowed, o->sandbox, user, &p->upstreams.resolver) == -1)
 		return notice_cannot("start", "the process that looks up upstreams", strerror(errno));
+	p->upstreams.allowed = allowed;
 	if (!upstreams_allow_tls(allowed)) return 0;
 	p->upstreams.tls = tls_client_context(o->upstream_ca, &file, &wrong);
 	return p->upstreams.tls ? 0 : notice_cannot("trust authorities of upstreams", file, wrong);

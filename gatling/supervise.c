@@ -170,6 +170,7 @@ static void look_at_processes(const struct supervisor *s, struct state *state) {
 	while (waitpid(-1, NULL, WNOHANG) > 0) any = true;
 	if (!any || state->stage != STAGE_SERVE || state->lame) return;
 	state->lame = true;
+	atomic_store(&s->take_over->lame, true);
 	notice_line(LEVEL_ERROR, "a process beside the server has ended: starting another server, which takes over");
 	keeper_tell(s->link, KEEPER_LAME);
 }

@@ -142,6 +142,10 @@ bool io_reading(const io_loop *loop, int fd);
 /* Says whether fd may be ready for writing even so, because the caller has something else to send. */
 void io_write_meanwhile(io_loop *loop, int fd, bool meanwhile);
 
+/* Marks fd as ready for reading, for callers that keep input of their own: it is handed out, if it is wanted, after the
+ * next io_wait(). */
+void io_mark_readable(io_loop *loop, int fd);
+
 /* For callers that make the system calls themselves (TLS): mark fd as not ready after EAGAIN. Return 0, or -1 as
  * io_wantread(). */
 int io_eagain_read(io_loop *loop, int fd);

@@ -119,6 +119,7 @@ int io_not_ready(io_loop *loop, int fd, enum io_direction d) {
 	return io_unready(loop, fd, d) ? loop->mechanism->watch(loop, fd, d) : 0;
 }
 
+void io_mark_readable(io_loop *loop, int fd) { io_ready(loop, fd, IO_CAN_READ); }
 int io_eagain_read(io_loop *loop, int fd) { return io_not_ready(loop, fd, IO_READ); }
 int io_eagain_write(io_loop *loop, int fd) { return io_not_ready(loop, fd, IO_WRITE); }
 

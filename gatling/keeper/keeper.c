@@ -45,6 +45,7 @@ static struct keeper {
 	bool ending; /* there will be no other server */
 	bool closed; /* the current one answers with 503 */
 	bool lame;   /* the current one lacks a process */
+	int lame_s;  /* how long one that does has to live, the last time; 0: none has */
 	struct {
 		pid_t process; /* 0: none */
 		int channel;
@@ -266,6 +267,14 @@ static void promote(struct keeper *k, const struct directory_id *directory) {
 	limit_old(k);
 }
 
+/* Notes that the current server lacks a process. */
+static void note_lame(struct keeper *k) {
+	const bool lived = clock_ms() - k->current.started_ms > INT64_C(1000) * KEEPER_PAUSE_S;
+	k->lame_s = lived || !k->lame_s ? KEEPER_LAME_S : k->lame_s < KEEPER_PAUSE_S / 2 ? 2 * k->lame_s : KEEPER_PAUSE_S;
+	k->lame = true;
+	k->try_ms = k->current.started_ms + INT64_C(1000) * k->lame_s;
+}
+
 /* --- what is heard --- */
 
 static void hear_server(struct keeper *k, struct kept_server *s) {
@@ -282,8 +291,7 @@ static void hear_server(struct keeper *k, struct kept_server *s) {
 		if (m.word == KEEPER_STATE) service_tell(k->service, m.text);
 		if (m.word == KEEPER_NO_OTHER) k->ending = true;
 		if (m.word != KEEPER_LAME) continue;
-		k->lame = true;
-		k->try_ms = s->started_ms + KEEPER_LAME_MS;
+		note_lame(k);
 	}
 	if (heard == -1) send_to(s, SIGKILL); /* unless it is just ending, nothing can be told to it any more */
 }

@@ -22,11 +22,12 @@
 #include "gatling/keeper/sockets.h"
 
 enum {
-	KEEPER_SERVERS = 16,   /* servers that finish their connections; one more is ended at once */
-	KEEPER_PATIENT = 4,    /* as many of them, the last ones, without a time limit */
-	KEEPER_PAUSE_S = 60,   /* the longest pause between two tries to serve a directory */
-	KEEPER_LAME_MS = 5000, /* the shortest life of a server that is followed because it is lame */
-	KEEPER_SAME_MS = 1000  /* a signal that comes to the keeper and to a server in this time, from one sender, is one */
+	KEEPER_SERVERS = 16, /* servers that finish their connections; one more is ended at once */
+	KEEPER_PATIENT = 4,  /* as many of them, the last ones, without a time limit */
+	KEEPER_PAUSE_S = 60, /* the longest pause between two tries to serve a directory */
+	KEEPER_LAME_S = 5,   /* the shortest life of a server that is followed because it is lame; the next ones twice that,
+							as long as none lives for KEEPER_PAUSE_S */
+	KEEPER_SAME_MS = 1000 /* a signal that comes to the keeper and to a server in this time, from one sender, is one */
 };
 
 struct keeper_options {

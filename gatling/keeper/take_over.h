@@ -46,6 +46,7 @@ struct take_over {
 	pthread_mutex_t mutex; /* guards *sockets */
 	pthread_t main_thread;
 	atomic_bool happened;
+	atomic_bool lame;     /* a successor is wanted, but not for another directory */
 	atomic_bool followed; /* it was by a server of the same keeper, for another directory */
 	atomic_bool missing;  /* DIR cannot be served */
 	atomic_bool alone;    /* the keeper has ended */

@@ -74,7 +74,7 @@ static void set_missing(struct take_over *t, const char *why) {
 }
 
 static enum outcome go_on(struct take_over *t, const struct channel *c, const char *why) {
-	if (c->follows) set_missing(t, why);
+	if (c->follows && !atomic_load(&t->lame)) set_missing(t, why);
 	else notice_line(LEVEL_WARNING, "a new process cannot take over, so this one goes on: %s", why);
 	return ENDED;
 }

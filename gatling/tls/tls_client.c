@@ -15,7 +15,9 @@ struct tls_client {
 	SSL *ssl;
 	io_loop *loop;
 	int fd;
-	int error; /* the errno of the socket, or 0 */
+	int error;        /* the errno of the socket, or 0 */
+	bool drained;     /* the socket had no input when it was read last, */
+	bool needs_input; /* and a write has waited for that */
 	SSL_SESSION **session;
 	char fault[TLS_CLIENT_FAULT];
 };
@@ -27,7 +29,10 @@ static int bio_read(BIO *bio, char *buffer, size_t length, size_t *n) {
 	const ssize_t got = io_tryread(t->loop, t->fd, buffer, length);
 	BIO_clear_retry_flags(bio);
 	*n = got > 0 ? (size_t)got : 0;
-	if (got == -1 && errno == EAGAIN) BIO_set_retry_read(bio);
+	/* OpenSSL reads the rest of a record at once; if that comes behind a part of it, the part has cleared readiness */
+	if (got == (ssize_t)length) io_mark_readable(t->loop, t->fd);
+	t->drained = got == -1 && errno == EAGAIN;
+	if (t->drained) BIO_set_retry_read(bio);
 	else if (got <= 0) t->error = got == 0 ? ECONNRESET : errno;
 	return got > 0;
 }
@@ -100,6 +105,8 @@ SSL_CTX *tls_client_context(const char *authorities, const char **at, const char
 	}
 	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
 	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	SSL_CTX_set_max_cert_list(c, TLS_CLIENT_CHAIN);
+	(void)SSL_CTX_clear_mode(c, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 	SSL_CTX_sess_set_new_cb(c, keep_session);
@@ -149,14 +156,17 @@ static void note_fault(struct tls_client *t) {
 	else snprintf(t->fault, sizeof t->fault, "TLS: %s", reason ? reason : "the handshake has failed");
 }
 
+static bool no_memory(void) { return ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_MALLOC_FAILURE; }
+
 int tls_client_handshake(struct tls_client *t) {
 	const int done = SSL_do_handshake(t->ssl), error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, done);
 	if (error == SSL_ERROR_NONE) return 0;
 	const bool reads = error == SSL_ERROR_WANT_READ;
 	if (!reads && error != SSL_ERROR_WANT_WRITE) {
+		const int lacking = no_memory() ? ENOMEM : EPROTO;
 		if (!t->error) note_fault(t);
 		ERR_clear_error();
-		return t->error ? t->error : EPROTO;
+		return t->error ? t->error : lacking;
 	}
 	if (reads) io_dontwantwrite(t->loop, t->fd);
 	else io_dontwantread(t->loop, t->fd);
@@ -165,29 +175,44 @@ int tls_client_handshake(struct tls_client *t) {
 
 const char *tls_client_fault(const struct tls_client *t) { return t->fault; }
 
-/* Returns what io_tryread() and io_trywrite() return, after a call that has moved nothing. */
-static ssize_t nothing_moved(struct tls_client *t) {
-	const int error = SSL_get_error(t->ssl, 0);
+/* Returns what io_tryread() and io_trywrite() return, after a call that has moved nothing and left this error. */
+static ssize_t nothing_moved(const struct tls_client *t, int error) {
+	const bool waits = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+	const int lacking = no_memory() ? ENOMEM : EPROTO;
 	ERR_clear_error();
 	if (error == SSL_ERROR_ZERO_RETURN) return 0;
-	errno = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? EAGAIN : t->error ? t->error : EPROTO;
+	errno = waits ? EAGAIN : t->error ? t->error : lacking;
 	return -1;
 }
 
 ssize_t tls_client_read(struct tls_client *t, void *buffer, size_t length) {
-	size_t got = 0;
-	for (size_t n; got < length && SSL_read_ex(t->ssl, (char *)buffer + got, length - got, &n) == 1;) got += n;
-	if (!got) return nothing_moved(t);
+	size_t got = 0, n;
+	int error = SSL_ERROR_NONE;
+	for (unsigned steps = 0; got < length && steps < TLS_CLIENT_STEPS; steps++) {
+		t->drained = false;
+		for (; got < length && SSL_read_ex(t->ssl, (char *)buffer + got, length - got, &n) == 1; got += n) steps = 0;
+		if (got == length) break;
+		error = SSL_get_error(t->ssl, 0);
+		if (error != SSL_ERROR_WANT_READ || t->drained) break;
+	}
+	if (!got) return nothing_moved(t, error);
 	ERR_clear_error(); /* the next call finds it again */
 	return (ssize_t)got;
 }
 
 ssize_t tls_client_write(struct tls_client *t, struct slice bytes) {
-	size_t sent = 0;
-	for (size_t n; sent < bytes.length && SSL_write_ex(t->ssl, bytes.at + sent, bytes.length - sent, &n) == 1;)
-		sent += n;
-	return sent || !bytes.length ? (ssize_t)sent : nothing_moved(t);
+	size_t sent = 0, n;
+	t->needs_input = false;
+	while (sent < bytes.length && SSL_write_ex(t->ssl, bytes.at + sent, bytes.length - sent, &n) == 1) sent += n;
+	if (sent == bytes.length) return (ssize_t)sent;
+	const int error = SSL_get_error(t->ssl, 0);
+	t->needs_input = error == SSL_ERROR_WANT_READ;
+	if (!sent) return nothing_moved(t, error);
+	ERR_clear_error();
+	return (ssize_t)sent;
 }
+
+bool tls_client_needs_input(const struct tls_client *t) { return t->needs_input; }
 
 void tls_client_shut(struct tls_client *t) {
 	if (SSL_is_init_finished(t->ssl)) (void)SSL_shutdown(t->ssl);

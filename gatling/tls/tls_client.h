@@ -2,8 +2,8 @@
  * by a certificate of an authority that is trusted. TLS 1.2 and 1.3, with the protocol http/1.1 (RFC 7301).
  *
  * As io_tryread() and io_trywrite() do, these functions note when a socket has no input or no room left. A record is
- * read only as it is wanted, its header first: as long as OpenSSL has something to give, the socket counts as
- * readable. */
+ * read only as it is wanted, its header first: as long as OpenSSL has something to give, the socket counts as readable.
+ * What is no content, such as a ticket, is read in pieces, so that no upstream can keep a worker. */
 #ifndef GATLING_TLS_TLS_CLIENT_H
 #define GATLING_TLS_TLS_CLIENT_H
 
@@ -13,7 +13,9 @@
 #include "io/io.h"
 
 enum {
-	TLS_CLIENT_MEMORY = 40 * 1024, /* bytes that OpenSSL holds for a connection, about */
+	TLS_CLIENT_MEMORY = 64 * 1024, /* bytes that OpenSSL holds for a connection, about: 24 KB, and 10 times the */
+	TLS_CLIENT_CHAIN = 16 * 1024,  /* bytes of the certificates of a server, of which there may be this many */
+	TLS_CLIENT_STEPS = 8,          /* records without content that are read at a time */
 	TLS_CLIENT_FAULT = 160         /* bytes of tls_client_fault(), with the NUL */
 };
 
@@ -41,6 +43,9 @@ const char *tls_client_fault(const struct tls_client *client);
  * and perhaps more. The end of the connection without a close_notify is an error, ECONNRESET. */
 ssize_t tls_client_read(struct tls_client *client, void *buffer, size_t length);
 ssize_t tls_client_write(struct tls_client *client, struct slice bytes);
+
+/* After a write that has failed with EAGAIN: returns whether it waits for input, not for room. */
+bool tls_client_needs_input(const struct tls_client *client);
 
 /* Sends a close_notify, if the socket takes it at once. */
 void tls_client_shut(struct tls_client *client);

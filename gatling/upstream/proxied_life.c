@@ -111,32 +111,25 @@ static bool waits_for_client(const struct proxied *p) {
 }
 
 /* Handles that neither side has acted for the time that it has, or that this time is not over yet. */
-static void wait_on(struct proxied *p) {
-	const char *limit;
+void proxied_timed_out(struct proxied *p) {
+	const char *limit = NULL;
 	char what[80];
-	const bool client = waits_for_client(p);
+	const bool client = p->state != PROXIED_CONNECTS && waits_for_client(p);
 	const int64_t ms = client ? PROXIED_STALL_MS : proxied_patience_ms(p, &limit);
 	const int64_t left = p->waits_from_ms + ms - io_now(p->loop);
 	if (left > 0) {
 		io_timeout(p->loop, p->link->fd, io_now(p->loop) + (left < PROXIED_STALL_MS ? left : PROXIED_STALL_MS));
 		return;
 	}
-	if (client) {
+	if (p->state == PROXIED_CONNECTS) {
+		proxied_connect_elsewhere(p, ETIMEDOUT);
+	} else if (client) {
 		p->stalls++;
 		proxied_set_deadline(p);
 	} else {
 		snprintf(what, sizeof what, "has not gone on for %d s (--limit %s)", (int)(ms / 1000), limit);
 		proxied_blame(p, 504, what);
 	}
-	p->ready(p->owner);
-}
-
-void proxied_timed_out(struct proxied *p) {
-	if (p->state != PROXIED_CONNECTS) {
-		wait_on(p);
-		return;
-	}
-	proxied_connect_elsewhere(p, ETIMEDOUT);
 	p->ready(p->owner);
 }
 

@@ -102,7 +102,10 @@ void proxied_flush(struct proxied *p) {
 		outgoing_sent(&p->out, write_some(p, rest));
 	if (!p->link || p->state == PROXIED_CONNECTS) return;
 	if (outgoing_unsent(&p->out)) {
-		if (io_wantwrite(p->loop, p->link->fd) == -1) proxied_fail(p, 503);
+		const bool reads = upstream_link_needs_input(p->link);
+		if (reads) io_dontwantwrite(p->loop, p->link->fd);
+		if ((reads ? io_wantread(p->loop, p->link->fd) : io_wantwrite(p->loop, p->link->fd)) == -1)
+			proxied_fail(p, 503);
 		return;
 	}
 	const bool ends = p->state == PROXIED_TUNNEL && p->complete;

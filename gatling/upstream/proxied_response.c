@@ -394,10 +394,15 @@ void proxied_readable(struct proxied *p) {
 		return;
 	}
 	if (starves(p)) return;
-	const bool straight = splices(p);
+	const bool straight = splices(p), writes = upstream_link_needs_input(p->link);
 	const ssize_t n = straight ? splice_content(p) : read_response(p);
-	if (n == -1 && errno == EAGAIN) return;
-	if (n == -1 && errno == ENOMEM) proxied_fail(p, 503);
+	const int error = n == -1 ? errno : 0;
+	if (writes && p->link && (n > 0 || error == EAGAIN)) {
+		p->blocked = false;
+		proxied_flush(p);
+	}
+	if (error == EAGAIN) return;
+	if (error == ENOMEM) proxied_fail(p, 503);
 	else if (n <= 0) ended(p, n == -1 || p->unwanted);
 	if (n > 0 && p->link) proxied_note_progress(p);
 	p->ready(p->owner);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,18 +20,18 @@
 #include "gatling/sandbox/sandbox.h"
 #include "io/io.h"
 
-enum { STACK = 256 * 1024 };      /* bytes of a thread; modules of nsswitch.conf(5) run on it */
-enum { NOT_YET = 1000, REFUSED }; /* no errors of getaddrinfo(3) */
+enum { STACK = 256 * 1024 }; /* bytes of a thread; modules of nsswitch.conf(5) run on it */
+enum { NOT_YET = 1000 };     /* no error of getaddrinfo(3) */
 
 /* The addresses of a host, or why there are none. */
 struct host_addresses {
-	int error; /* 0, NOT_YET, REFUSED or that of getaddrinfo(3) */
+	int error; /* 0, NOT_YET or that of getaddrinfo(3) */
 	unsigned count;
 	struct peer at[RESOLVED_MAX];
 };
 
+/* What the server and the process share of each host. */
 struct resolved_host {
-	char host[UPSTREAM_HOST_MAX];
 	atomic_bool asked; /* somebody has, since it was looked up */
 	atomic_uint turn;  /* found[turn % 2] is valid */
 	struct host_addresses found[2];
@@ -39,54 +40,40 @@ struct resolved_host {
 struct resolver {
 	pid_t process;
 	int channel; /* the end of a pipe: the process ends when it is closed */
-	const struct upstreams_allowed *allowed;
 	unsigned count;
-	struct resolved_host at[UPSTREAM_ALLOWED_MAX];
+	char host[UPSTREAM_ALLOWED_MAX][UPSTREAM_HOST_MAX];
+	struct resolved_host *of; /* for each */
 };
 
 /* --- the process --- */
 
 struct resolving_thread {
-	const struct upstreams_allowed *allowed;
+	const char *host; /* NULL: it has not been started */
 	struct resolved_host *of;
 };
-
-/* Returns whether nobody means the address who names a host: it is one of this machine or its links, or of all, or of
- * the service that tells a machine its secrets (Amazon, Google, Azure, Alibaba, Oracle). */
-static bool is_inside(const struct peer *peer) {
-	static const char *const inside[] = {"0.0.0.0/8",       "127.0.0.0/8",  "169.254.0.0/16", "224.0.0.0/3",
-										 "100.100.100.200", "192.0.0.192",  "::/127",         "fe80::/10",
-										 "ff00::/8",        "fd00:ec2::254"};
-	struct peer_net net;
-	for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
-		if (peer_net_parse(inside[i], &net) && peer_is_in_net(peer, &net)) return true;
-	return false;
-}
 
 static int compare(const void *a, const void *b) { return memcmp(a, b, sizeof(struct peer)); }
 
 /* Looks up a host. Its addresses are in an order of their own, as those of a name server change. */
 static void look_up(const struct resolving_thread *t, struct host_addresses *found) {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *all = NULL;
-	int error = getaddrinfo(t->of->host, NULL, &hints, &all);
+	int error = getaddrinfo(t->host, NULL, &hints, &all);
 	hints.ai_flags = 0;
-	if (error == EAI_NONAME) error = getaddrinfo(t->of->host, NULL, &hints, &all); /* there may be only a loopback */
+	if (error == EAI_NONAME) error = getaddrinfo(t->host, NULL, &hints, &all); /* there may be only a loopback */
 	*found = (struct host_addresses){.error = error};
 	for (const struct addrinfo *one = error ? NULL : all; one && found->count < RESOLVED_MAX; one = one->ai_next) {
 		const struct peer peer = peer_of(one->ai_addr);
 		bool known = false;
 		for (unsigned i = 0; i < found->count; i++) known |= compare(&found->at[i], &peer) == 0;
-		if (known || (is_inside(&peer) && !upstreams_allow_address(t->allowed, &peer))) continue;
-		found->at[found->count++] = peer;
+		if (!known) found->at[found->count++] = peer;
 	}
 	if (!error) freeaddrinfo(all);
-	if (!error && !found->count) found->error = REFUSED;
 	qsort(found->at, found->count, sizeof *found->at, compare);
 }
 
 /* Returns whether an error says that there are no addresses, so that earlier ones are given up. */
 static bool is_final(int error) {
-	return !error || error == REFUSED || error == EAI_NONAME
+	return !error || error == EAI_NONAME
 #ifdef EAI_NODATA
 		   || error == EAI_NODATA
 #endif
@@ -113,22 +100,34 @@ static void *look_up_for_ever(void *thread) {
 	return NULL;
 }
 
-__attribute__((noreturn)) static void serve(struct resolver *r, int channel, bool sandbox, const struct account *user) {
+/* Starts the threads that are lacking. Returns whether all run. */
+static bool start_threads(const struct resolver *r, const pthread_attr_t *small) {
 	static struct resolving_thread thread[UPSTREAM_ALLOWED_MAX];
-	pthread_attr_t small;
+	static notice_time next;
+	bool all = true;
 	pthread_t id;
-	char octet;
+	for (unsigned i = 0; i < r->count; i++) {
+		if (thread[i].host) continue;
+		thread[i] = (struct resolving_thread){.host = r->host[i], .of = &r->of[i]};
+		const int error = pthread_create(&id, small, look_up_for_ever, &thread[i]);
+		if (!error) continue;
+		all = false;
+		thread[i].host = NULL;
+		if (notice_due(&next)) (void)notice_cannot("look up the upstream", r->host[i], strerror(error));
+	}
+	return all;
+}
+
+__attribute__((noreturn)) static void serve(const struct resolver *r, int channel, bool sandbox,
+											const struct account *user) {
+	struct pollfd server = {.fd = channel, .events = POLLIN};
+	pthread_attr_t small;
 	io_close_others(&channel, 1);
 	const char *wrong = sandbox_enter_resolver(sandbox, user);
 	if (wrong) _exit(notice_cannot("look up upstreams as the user who serves", NULL, wrong));
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, STACK);
-	for (unsigned i = 0; i < r->count; i++) {
-		thread[i] = (struct resolving_thread){.allowed = r->allowed, .of = &r->at[i]};
-		const int error = pthread_create(&id, &small, look_up_for_ever, &thread[i]);
-		if (error) (void)notice_cannot("look up the upstream", r->at[i].host, strerror(error));
-	}
-	while (read(channel, &octet, 1) == -1 && errno == EINTR) {}
+	while (poll(&server, 1, start_threads(r, &small) ? -1 : RESOLVE_MS) <= 0) {}
 	_exit(0); /* the server has ended */
 }
 
@@ -136,20 +135,20 @@ __attribute__((noreturn)) static void serve(struct resolver *r, int channel, boo
 
 static void add(struct resolver *r, struct slice host) {
 	for (unsigned i = 0; i < r->count; i++)
-		if (slice_equal_nocase(slice_of(r->at[i].host), host)) return;
-	struct resolved_host *one = &r->at[r->count++];
-	for (size_t i = 0; i < host.length; i++) one->host[i] = text_lower(host.at[i]);
-	one->found[0].error = NOT_YET;
+		if (slice_equal_nocase(slice_of(r->host[i]), host)) return;
+	for (size_t i = 0; i < host.length; i++) r->host[r->count][i] = text_lower(host.at[i]);
+	r->of[r->count++].found[0].error = NOT_YET;
 }
 
 int resolver_start(const struct upstreams_allowed *allowed, bool sandbox, const struct account *user,
 				   struct resolver **resolver) {
+	static struct resolver one;
+	struct resolver *r = &one;
 	int end[2];
 	*resolver = NULL;
 	if (!upstreams_allow_names(allowed)) return 0;
-	struct resolver *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (r == MAP_FAILED) return -1;
-	r->allowed = allowed;
+	r->of = mmap(NULL, UPSTREAM_ALLOWED_MAX * sizeof *r->of, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (r->of == MAP_FAILED) return -1;
 	for (unsigned i = 0; i < allowed->count; i++)
 		if (allowed->at[i].host.length) add(r, allowed->at[i].host);
 	if (pipe(end) == -1 || fcntl(end[1], F_SETFD, FD_CLOEXEC) == -1) return -1;
@@ -169,13 +168,14 @@ static void read_found(struct resolved_host *one, struct host_addresses *found) 
 		turn = atomic_load(&one->turn);
 		*found = one->found[turn % 2];
 	} while (atomic_fetch_add(&one->turn, 0) != turn); /* not a load, which could precede the copy */
+	if (found->count > RESOLVED_MAX) found->count = 0;
 }
 
 void resolver_wait(const struct resolver *r) {
 	const struct timespec pause = {.tv_nsec = 10 * 1000000};
 	const int64_t until_ms = clock_ms() + RESOLVE_FIRST_MS;
 	for (unsigned i = 0; r && i < r->count && clock_ms() < until_ms;) {
-		if (atomic_load(&r->at[i].turn)) i++;
+		if (atomic_load(&r->of[i].turn)) i++;
 		else nanosleep(&pause, NULL);
 	}
 }
@@ -184,22 +184,18 @@ void resolver_stop(struct resolver *r) {
 	if (!r) return;
 	close(r->channel);
 	(void)waitpid(r->process, NULL, 0);
-	munmap(r, sizeof *r);
+	munmap(r->of, UPSTREAM_ALLOWED_MAX * sizeof *r->of);
 }
 
 unsigned resolver_find(struct resolver *r, const char *host, struct peer *at, const char **why) {
-	struct host_addresses found = {.error = REFUSED};
+	struct host_addresses found = {.error = NOT_YET};
 	for (unsigned i = 0; r && i < r->count; i++) {
-		struct resolved_host *one = &r->at[i];
-		if (strcmp(one->host, host) != 0) continue;
-		atomic_store_explicit(&one->asked, true, memory_order_relaxed);
-		read_found(one, &found);
+		if (strcmp(r->host[i], host) != 0) continue;
+		atomic_store_explicit(&r->of[i].asked, true, memory_order_relaxed);
+		read_found(&r->of[i], &found);
 		break;
 	}
 	memcpy(at, found.at, found.count * sizeof *at);
-	*why = found.error == NOT_YET ? "no name server has answered yet"
-		   : found.error == REFUSED
-			   ? "it has only addresses of this machine or its links, which --upstream ADDRESS allows"
-			   : gai_strerror(found.error);
+	if (!found.count) *why = found.error == NOT_YET ? "no name server has answered yet" : gai_strerror(found.error);
 	return found.count;
 }

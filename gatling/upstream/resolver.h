@@ -6,8 +6,8 @@
  * RESOLVE_MS, and others every RESOLVE_UNUSED_MS. If that fails for a reason that may pass, such as a name server that
  * does not answer, the last addresses stay in use. Each host has a thread, so that none waits for another.
  *
- * Whoever has the name of a host may lead it anywhere. So addresses of this machine, of its links and of services that
- * clouds have for their machines are left out, unless --upstream allows them as addresses, too. */
+ * That process reads what strangers send, and is hardly confined: the server believes nothing of what is in that memory
+ * but that it may be an address. */
 #ifndef GATLING_UPSTREAM_RESOLVER_H
 #define GATLING_UPSTREAM_RESOLVER_H
 

@@ -144,6 +144,19 @@ void upstream_target_release(struct upstream_target *t) {
 	if (t && --t->references == 0) free(t);
 }
 
+/* Addresses that nobody means who names a host: those of this machine, its links or all, and of the services that tell
+ * machines their secrets (Amazon, Google, Azure, Alibaba, Oracle, Scaleway). */
+static struct peer_nets inside;
+
+static void fill_inside(void) {
+	static const char *const nets[] = {"0.0.0.0/8",       "127.0.0.0/8",       "169.254.0.0/16", "224.0.0.0/3",
+									   "100.100.100.200", "168.63.129.16",     "192.0.0.192",    "::/127",
+									   "fe80::/10",       "ff00::/8",          "fd00:ec2::254",  "fd20:ce::254",
+									   "fd00:42::42",     "fd00:c1::a9fe:a9fe"};
+	for (inside.count = 0; inside.count < sizeof nets / sizeof *nets; inside.count++)
+		(void)peer_net_parse(nets[inside.count], &inside.net[inside.count]);
+}
+
 /* Allows ADDRESS[/BITS][:PORT] or NAME[:PORT]. */
 static bool allow_host(struct upstreams_allowed *allowed, struct slice text, bool tls, uint16_t otherwise) {
 	char net[NET_TEXT_MAX];
@@ -158,6 +171,7 @@ static bool allow_host(struct upstreams_allowed *allowed, struct slice text, boo
 	const bool is_net = peer_net_parse(net, &one->net);
 	if (!is_net && (!is_name(host) || host.length >= UPSTREAM_HOST_MAX)) return false;
 	if (!is_net) one->host = host;
+	if (!inside.count) fill_inside();
 	allowed->count++;
 	return true;
 }
@@ -205,12 +219,6 @@ static bool net_has(const struct upstream_allowed *one, const struct peer *addre
 	return !is_of_socket(one) && !one->host.length && !peer_is_unix(address) && peer_is_in(address, &nets);
 }
 
-bool upstreams_allow_address(const struct upstreams_allowed *allowed, const struct peer *address) {
-	for (unsigned i = 0; i < allowed->count; i++)
-		if (net_has(&allowed->at[i], address)) return true;
-	return false;
-}
-
 /* Returns whether one option allows an address of a target. */
 static bool allows(const struct upstream_allowed *one, const struct upstream_target *t,
 				   const struct upstream_address *a) {
@@ -226,6 +234,12 @@ static bool is_allowed(const struct upstreams_allowed *allowed, const struct ups
 	for (unsigned i = 0; i < allowed->count; i++)
 		if (allows(&allowed->at[i], t, a)) return true;
 	return false;
+}
+
+bool upstreams_allow_found(const struct upstreams_allowed *allowed, const struct upstream_target *t,
+						   const struct upstream_address *host, const struct peer *found) {
+	const struct upstream_address address = {.address = *found, .port = host->port};
+	return !peer_is_unix(found) && (!peer_is_in(found, &inside) || is_allowed(allowed, t, &address));
 }
 
 const struct upstream_address *upstreams_refused(const struct upstreams_allowed *allowed,

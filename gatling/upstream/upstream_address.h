@@ -71,8 +71,11 @@ bool upstreams_allow(struct upstreams_allowed *allowed, const char *text);
 bool upstreams_allow_names(const struct upstreams_allowed *allowed);
 bool upstreams_allow_tls(const struct upstreams_allowed *allowed);
 
-/* Returns whether an address is allowed as such, with some port. */
-bool upstreams_allow_address(const struct upstreams_allowed *allowed, const struct peer *address);
+/* Returns whether the address that was found for a host of the target may be used. Whoever has the name of a host may
+ * lead it anywhere: so an address of this machine, of its links, or of a service that clouds have for their machines
+ * has to be allowed as an address, with this port and for TLS or not. */
+bool upstreams_allow_found(const struct upstreams_allowed *allowed, const struct upstream_target *target,
+						   const struct upstream_address *host, const struct peer *found);
 
 /* Returns whether any TCP address is allowed. */
 bool upstreams_allow_tcp(const struct upstreams_allowed *allowed);

@@ -15,6 +15,10 @@ ssize_t upstream_link_write(const struct upstream_link *link, struct slice bytes
 	return link->tls ? tls_client_write(link->tls, bytes) : io_trywrite(link->loop, link->fd, bytes.at, bytes.length);
 }
 
+bool upstream_link_needs_input(const struct upstream_link *link) {
+	return link->tls && tls_client_needs_input(link->tls);
+}
+
 bool upstream_link_splices(const struct upstream_link *link) { return !link->tls && io_splices(link->loop); }
 
 void upstream_link_shut(const struct upstream_link *link) {

@@ -243,11 +243,12 @@ static void tell_unresolved(const char *host, const char *why) {
 static unsigned add_named(struct upstreams *u, const struct upstream_target *t, const struct upstream_address *a,
 						  struct upstream_candidate *at, unsigned count) {
 	struct peer found[RESOLVED_MAX];
-	const char *why;
-	const unsigned n = resolver_find(u->options.shared->resolver, a->host, found, &why);
-	if (!n) tell_unresolved(a->host, why);
+	const char *why = "it has only addresses of this machine or its links, which --upstream ADDRESS allows";
+	const unsigned n = resolver_find(u->options.shared->resolver, a->host, found, &why), before = count;
 	for (unsigned i = 0; i < n && count < CANDIDATES_MAX; i++)
-		at[count++] = (struct upstream_candidate){.of = a, .at = found[i], .tls = t->tls};
+		if (upstreams_allow_found(u->options.shared->allowed, t, a, &found[i]))
+			at[count++] = (struct upstream_candidate){.of = a, .at = found[i], .tls = t->tls};
+	if (count == before) tell_unresolved(a->host, why);
 	return count;
 }
 

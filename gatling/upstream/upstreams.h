@@ -60,6 +60,7 @@ struct upstreams_limits {
 
 /* What the workers share. */
 struct upstreams_shared {
+	const struct upstreams_allowed *allowed;
 	/* Connects to unix sockets. A separate process, so that no worker waits for the disk of a log or a certificate. */
 	struct broker *connector;
 	struct resolver *resolver; /* NULL: no host has a name */
@@ -110,6 +111,9 @@ int upstream_link_handshake(const struct upstream_link *link);
 /* Do what io_tryread() and io_trywrite() do, see tls_client.h. */
 ssize_t upstream_link_read(const struct upstream_link *link, void *buffer, size_t length);
 ssize_t upstream_link_write(const struct upstream_link *link, struct slice bytes);
+
+/* Returns whether the last write has failed with EAGAIN since TLS has to read something first. */
+bool upstream_link_needs_input(const struct upstream_link *link);
 
 /* Returns whether its bytes can go from or to another socket by io_splice(). */
 bool upstream_link_splices(const struct upstream_link *link);

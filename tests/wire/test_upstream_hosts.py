@@ -4,10 +4,12 @@ import contextlib
 import os
 import re
 import ssl
+import threading
+import time
 
 import pytest
 
-from gatling import Root, Server, certificate, eventually
+from gatling import TIMEOUT, Root, Server, certificate, eventually, server_of, servers_of
 from http2 import Http2
 from test_upstream import passing
 from upstream import SWITCHES, Upstream
@@ -106,6 +108,97 @@ def test_streams_of_http_2_get_all_of_it(build):
     with Upstream(answer, tls=speaking(certificate())) as upstream, over_tls(build, upstream) as server, Http2(server) as h:
         answers = h.answers(*(h.ask(f"/api/{n}") for n in range(10)))
         assert [answer.body == content for answer in answers] == [True] * 10
+
+
+class Raw:
+    """TLS whose records a handler sends as it likes."""
+
+    def __init__(self, link, context):
+        self.link, self.come, self.goes = link, ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.come, self.goes, server_side=True)
+        self.do(self.tls.do_handshake)
+
+    def do(self, function, *arguments):
+        """Calls a function as often as it takes. What it has to send is left in goes, unless more has to come first."""
+        while True:
+            try:
+                return function(*arguments)
+            except ssl.SSLWantReadError:
+                self.link.send(self.goes.read())
+                data = self.link.socket.recv(1 << 16)
+                if not data:
+                    raise EOFError from None
+                self.come.write(data)
+
+    def request(self):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += self.do(self.tls.read, 1 << 16)
+
+
+def test_a_record_that_comes_in_parts_is_not_forgotten(plain):
+    """The rest of the last one comes just when OpenSSL has read a part of it, and does not fit into the buffer. As it is not
+    known when that is, it comes at several times."""
+    content, pauses = os.urandom(65_536), iter(range(100, 300, 10))
+
+    def answer(link):
+        raw = Raw(link, speaking(certificate()))
+        raw.request()
+        raw.tls.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\nX-Long: %b\r\n\r\n" % (len(content), b"a" * 150))
+        raw.tls.write(content[:49_152])
+        first = raw.goes.read()
+        raw.tls.write(content[49_152:])
+        last = raw.goes.read()
+        link.send(first + last[:8000])
+        time.sleep(next(pauses) / 1000)
+        link.send(last[8000:])
+        link.ended()
+
+    tracer = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=recvfrom", "-e", "inject=recvfrom:delay_exit=20000")
+    with Upstream(answer) as upstream, over_tls(plain, upstream, "--limit", "upstream-between=2", tracer=tracer) as server:
+        for _ in range(20):
+            assert server.get("/api/").body == content
+
+
+@pytest.mark.parametrize("tickets", [0, 2, 200])
+def test_tickets_are_no_content(build, tickets):
+    context = speaking(certificate())
+    context.num_tickets = tickets
+    with Upstream(tls=context) as upstream, over_tls(build, upstream) as server:
+        for _ in range(3):
+            assert server.get("/api/").status == 200
+
+
+def test_a_part_of_a_ticket_makes_nobody_busy(build):
+    """OpenSSL sends no content before it has read the rest."""
+    goes_on, asked = threading.Event(), threading.Event()
+
+    def answer(link):
+        raw = Raw(link, speaking(certificate()))
+        tickets = raw.goes.read()
+        link.send(tickets[:-50])
+        asked.set()
+        goes_on.wait(TIMEOUT)
+        link.send(tickets[-50:])
+        raw.request()
+        raw.tls.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        link.send(raw.goes.read())
+        link.ended()
+
+    with Upstream(answer) as upstream, over_tls(build, upstream) as server, server.connect() as c:
+        c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + bytes(50_000))
+        assert asked.wait(TIMEOUT)
+        c.send(bytes(50_000))
+        before = cpu_s(server.pid)
+        time.sleep(1)
+        assert cpu_s(server.pid) - before < 0.3
+        goes_on.set()
+        assert c.response().body == b"ok"
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat", encoding="latin-1") as stat:
+        return sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_small_answers_come_over_one_connection(build):
@@ -244,7 +337,7 @@ def test_authorities_that_cannot_be_read_are_named(first_build, tmp_path):
 def test_a_host_is_named_to_its_upstream(build, hosts):
     context = speaking(certificate(f"DNS:{NAME}"))
     with Upstream(tls=context) as upstream:
-        trust = ("--upstream-ca", certificate(f"DNS:{NAME}")[0], "--upstream", f"https://APP.test:{upstream.port}", "--upstream", "127.0.0.1")
+        trust = ("--upstream-ca", certificate(f"DNS:{NAME}")[0], "--upstream", f"https://APP.test:{upstream.port}", "--upstream", f"https://127.0.0.1:{upstream.port}")
         rule = f"/api/* https://App.Test:{upstream.port}/:splat 200"
         with passing(build, rule=rule, **hosts.are("127.0.0.1").options(*trust)) as server:
             assert server.get("/api/", host="www.example.org").status == 200
@@ -288,6 +381,37 @@ def test_a_name_leads_to_no_address_of_the_machine_itself(first_build, hosts, ad
             assert server.get("/api/").status == 502 and not upstream.links
             said = f"gatling: cannot look up the upstream {NAME}: it has only addresses of this machine or its links, which --upstream ADDRESS allows"
             eventually(lambda: said in server.errors)
+
+
+@root_only
+@pytest.mark.parametrize("scheme,allowed,status", [("http", "{}", 200), ("http", "1", 502), ("https", "{}", 502)])
+def test_a_name_leads_to_no_other_port_of_the_machine(first_build, hosts, scheme, allowed, status):
+    """Nor to one that is allowed for TLS alone."""
+    with Upstream() as upstream:
+        rule = f"/api/* http://{NAME}:{upstream.port}/:splat 200"
+        address = f"127.0.0.1:{allowed.format(upstream.port)}"
+        flags = ("--upstream", NAME, "--upstream", address if scheme == "http" else f"https://{address}", "--upstream-ca", certificate()[0])
+        with passing(first_build, rule=rule, **hosts.are("127.0.0.1").options(*flags)) as server:
+            assert server.get("/api/").status == status and bool(upstream.links) == (status == 200)
+
+
+@root_only
+def test_a_successor_that_cannot_start_closes_nothing(first_build, hosts, tmp_path):
+    """The process that looks up has ended; another server, which would have one, lacks a file."""
+    authorities = tmp_path / "ca.pem"
+    authorities.write_bytes(certificate()[0].read_bytes())
+    flags = ("--upstream", f"https://{NAME}", "--upstream-ca", authorities)
+    with passing(first_build, rule=f"/api/* https://{NAME}/ 200", **hosts.are("127.0.0.1").options(*flags)) as server:
+        first = server.pid
+        (resolver,) = (pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_resolver_of(pid, first))
+        authorities.rename(tmp_path / "away")
+        os.kill(resolver, 9)
+        eventually(lambda: any("cannot take over, so this one goes on: cannot trust authorities" in line for line in server.errors), 20)
+        assert server.get("/there.txt").status == 200 and servers_of(server.keeper) == [first]
+        (tmp_path / "away").rename(authorities)
+        eventually(lambda: servers_of(server.keeper) and first not in servers_of(server.keeper), 30)
+        server.pid = server_of(server.keeper)
+        assert server.get("/there.txt").status == 200
 
 
 @root_only
