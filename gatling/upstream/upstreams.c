@@ -2,7 +2,6 @@
 #include "gatling/upstream/upstreams.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -291,31 +290,6 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 
 /* --- connections --- */
 
-/* Begins to connect. Returns the socket, or -1 with errno. */
-static int begin(const struct upstreams *u, const struct upstream_address *a) {
-	if (a->path[0]) return broker_connect(u->options.shared->connector, a->path);
-
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_addr = a->address.address};
-	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};
-	bool is_four = peer_is_ipv4(&a->address);
-	memcpy(&four.sin_addr, (const char *)&a->address.address + PEER_IPV4_AT, sizeof four.sin_addr);
-	/* the server executes nothing: FD_CLOEXEC is not needed */
-#ifdef SOCK_NONBLOCK
-	int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
-#else
-	int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM, 0);
-	if (fd != -1) (void)fcntl(fd, F_SETFL, O_NONBLOCK);
-#endif
-	if (fd == -1) return -1;
-	int done =
-		is_four ? connect(fd, (struct sockaddr *)&four, sizeof four) : connect(fd, (struct sockaddr *)&six, sizeof six);
-	if (done == 0 || errno == EINPROGRESS) return fd;
-	int error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
-
 void upstreams_format(const struct upstream_link *link, char *out) { upstream_format(out, &link->to->address); }
 
 void upstreams_note_response(const struct upstream_link *link, int status, int64_t ms) {
@@ -355,18 +329,6 @@ static void rest(struct upstreams *u, struct upstream *to) {
 	to->rests_until_ms = io_now(u->options.loop) + UPSTREAM_REST_MS;
 }
 
-/* Returns why a unix socket could not be connected to, and what to do. */
-static const char *socket_reason(int error) {
-	switch (error) {
-	case EAGAIN: return "its queue is full, it takes no more connections";
-	case EACCES:
-		return "the user who serves (-u) may not: change the owner, group or mode of the socket (for php-fpm: "
-			   "listen.owner, listen.group, listen.mode) or of a directory above it";
-	case EDEADLK: return "it is a socket of this server itself: correct the rule";
-	default: return strerror(error);
-	}
-}
-
 /* Notes that an address could not be connected to, for an errno and its reason. EAGAIN on a unix socket means that its
  * queue is full (unix(7)), which does not last long. */
 static void note_failed(struct upstreams *u, struct upstream *to, int error, const char *reason) {
@@ -380,10 +342,6 @@ static void note_failed(struct upstreams *u, struct upstream *to, int error, con
 	const bool named = to->address.host[0];
 	notice_line(LEVEL_WARNING, "cannot connect to the upstream %s%s%s%s: %s", text, named ? " (" : "", to->address.host,
 				named ? ")" : "", reason);
-}
-
-static const char *reason_of(const struct upstream *to, int error) {
-	return to->address.path[0] ? socket_reason(error) : strerror(error);
 }
 
 /* Begins TLS, if it is an upstream of https. Returns false if memory runs out. */
@@ -491,10 +449,10 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			continue;
 		}
 		if (!link) {
-			int fd = begin(u, &to->address);
+			int fd = upstream_connect(u->options.shared->connector, &to->address);
 			int error = fd == -1 ? errno : ENOMEM;
 			if (fd != -1) link = make(u, to, fd);
-			else note_failed(u, to, error, reason_of(to, error));
+			else note_failed(u, to, error, upstream_connect_reason(&to->address, error));
 			if (!link && is_ours(error)) *status = 503;
 			if (!link) continue;
 		}
@@ -537,7 +495,8 @@ void upstreams_return_ended(struct upstreams *u, struct upstream_link *link) {
 
 int upstreams_return_failed(struct upstreams *u, struct upstream_link *link, int error) {
 	const bool is_tls = link->tls && error == EPROTO;
-	note_failed(u, link->to, error, is_tls ? tls_client_fault(link->tls) : reason_of(link->to, error));
+	note_failed(u, link->to, error,
+				is_tls ? tls_client_fault(link->tls) : upstream_connect_reason(&link->to->address, error));
 	end_use(link);
 	close_link(u, link);
 	return error == ETIMEDOUT ? 504 : is_ours(error) ? 503 : 502;

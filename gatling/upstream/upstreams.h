@@ -104,6 +104,12 @@ struct upstream_link *upstreams_take(struct upstreams *upstreams, const struct u
 
 /* --- upstream_link.c --- */
 
+/* Begins to connect to an address. Returns the socket, or -1 with errno. */
+int upstream_connect(struct broker *connector, const struct upstream_address *address);
+
+/* Returns why an address could not be connected to, and what to do, for an errno. */
+const char *upstream_connect_reason(const struct upstream_address *address, int error);
+
 /* Continues the handshake of TLS, if the connection has one, and waits for what that needs next. Returns 0, EAGAIN, or
  * the errno for upstreams_return_failed(). */
 int upstream_link_handshake(const struct upstream_link *link);
