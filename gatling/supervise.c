@@ -3,7 +3,6 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/wait.h>
 
 #include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
@@ -166,8 +165,9 @@ static void look_at_threads(const struct supervisor *s, struct state *state) {
 /* Handles that a process beside the server (broker.h, resolver.h, acme.h) has ended. One like it can only be started
  * with another server. */
 static void look_at_processes(const struct supervisor *s, struct state *state) {
-	bool any = false;
-	while (waitpid(-1, NULL, WNOHANG) > 0) any = true;
+	bool any = broker_has_ended(s->broker) | broker_has_ended(s->connector);
+	if (s->acme) any |= acme_has_ended(s->acme);
+	if (s->resolver) any |= resolver_has_ended(s->resolver);
 	if (!any || state->stage != STAGE_SERVE || state->lame) return;
 	state->lame = true;
 	atomic_store(&s->take_over->lame, true);

@@ -132,7 +132,7 @@ def test_each_option_is_completed(installed, shell):
     flag = {"bash": "--{}[' ]", "zsh": r"'\*?--{}\[", "fish": " -l {} "}[shell]
     assert len(options) > 40 and [option for option in options if not re.search(flag.format(option), text)] == []
     limits = re.findall(r"^  ([a-z-]+=)", subprocess.run([installed / "bin/gatling", "--help", "limits"], capture_output=True, text=True, check=True).stdout, re.MULTILINE)
-    assert len(limits) == 15 and " ".join(limits) in text
+    assert len(limits) == 19 and " ".join(limits) in text
     if shutil.which(shell):
         subprocess.run([shell, "-n", installed / "share" / SHELLS[shell]], check=True)
 

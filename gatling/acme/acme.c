@@ -484,10 +484,16 @@ void acme_stop(struct acme *a) {
 	a->channel = -1;
 }
 
+bool acme_has_ended(struct acme *a) {
+	if (!a->process || waitpid(a->process, NULL, WNOHANG) != a->process) return false;
+	a->process = 0;
+	return true;
+}
+
 void acme_free(struct acme *a) {
 	if (!a) return;
 	acme_stop(a);
-	(void)waitpid(a->process, NULL, 0);
+	if (a->process) (void)waitpid(a->process, NULL, 0);
 	challenges_free(a->challenges);
 	free(a);
 }

@@ -262,6 +262,12 @@ void broker_stop(struct broker *o) {
 	o->process = 0;
 }
 
+bool broker_has_ended(struct broker *o) {
+	if (!o->process || waitpid(o->process, NULL, WNOHANG) != o->process) return false;
+	o->process = 0;
+	return true;
+}
+
 void broker_free(struct broker *o) {
 	if (!o) return;
 	broker_stop(o);

@@ -183,8 +183,14 @@ void resolver_wait(const struct resolver *r) {
 void resolver_stop(struct resolver *r) {
 	if (!r) return;
 	close(r->channel);
-	(void)waitpid(r->process, NULL, 0);
+	if (r->process) (void)waitpid(r->process, NULL, 0);
 	munmap(r->of, UPSTREAM_ALLOWED_MAX * sizeof *r->of);
+}
+
+bool resolver_has_ended(struct resolver *r) {
+	if (!r->process || waitpid(r->process, NULL, WNOHANG) != r->process) return false;
+	r->process = 0;
+	return true;
 }
 
 unsigned resolver_find(struct resolver *r, const char *host, struct peer *at, const char **why) {

@@ -86,10 +86,11 @@ def guessed(build, *flags):
         ask(c, b"/x%20401%20")
         for fields in ((wrong,), (), (right,)):
             ask(c, b"/secret/a", *fields)
-        ask(c)
-        ask(c)
+        count = 5
+        while ask(c).status != 429:
+            count += 1
         c.send(b"BAD\r\n\r\n").rest()
-        lines = logged(server, 7)
+        lines = logged(server, count + 1)
         said = 'gatling: refused user "ann", from 127.0.0.1: a wrong password, or no right to the page; the log has each, as 401 with a user'
         eventually(lambda: said in server.errors)
     root.remove()
@@ -99,7 +100,7 @@ def guessed(build, *flags):
 @pytest.mark.tcp
 def test_the_log_names_the_user_whose_password_is_wrong(build):
     lines = [re.search(r'- (\S+) \[.*" (\d{3}) ', line).groups() for line in guessed(build, "--log", "combined")]
-    assert lines == [("-", "200"), ("ann", "401"), ("-", "401"), ("ann", "200"), ("-", "200"), ("-", "429"), ("-", "400")]
+    assert lines[:4] == [("-", "200"), ("ann", "401"), ("-", "401"), ("ann", "200")] and lines[-2:] == [("-", "429"), ("-", "400")]
 
 
 @pytest.mark.tcp
@@ -107,9 +108,10 @@ def test_the_log_names_the_user_whose_password_is_wrong(build):
 @pytest.mark.skipif(not shutil.which("fail2ban-regex"), reason="takes fail2ban")
 @pytest.mark.parametrize("kind", ["common", "combined", "vcombined"])
 def test_the_filter_finds_who_guesses_and_what_is_no_request(build, tmp_path, kind):
-    (tmp_path / "log").write_text("".join(f"{line}\n" for line in guessed(build, "--log", kind)))
+    lines = guessed(build, "--log", kind)
+    (tmp_path / "log").write_text("".join(f"{line}\n" for line in lines))
     done = subprocess.run(["fail2ban-regex", tmp_path / "log", SYSTEM / "fail2ban.conf"], capture_output=True, text=True, check=True)
-    assert "Lines: 7 lines, 0 ignored, 3 matched, 4 missed" in done.stdout, done.stdout
+    assert f"Lines: {len(lines)} lines, 0 ignored, 3 matched, {len(lines) - 3} missed" in done.stdout, done.stdout
 
 
 @pytest.mark.tcp
@@ -117,11 +119,12 @@ def test_the_filter_finds_who_guesses_and_what_is_no_request(build, tmp_path, ki
 @pytest.mark.skipif(not shutil.which("goaccess"), reason="takes goaccess")
 @pytest.mark.parametrize("kind", ["vcombined", "json"])
 def test_goaccess_reads_the_log(build, tmp_path, kind):
-    (tmp_path / "log").write_text("".join(f"{line}\n" for line in guessed(build, "--log", kind)[:-1]))
+    lines = guessed(build, "--log", kind)[:-1]
+    (tmp_path / "log").write_text("".join(f"{line}\n" for line in lines))
     options = ["--log-format=VCOMBINED"] if kind == "vcombined" else [f"--config-file={SYSTEM}/goaccess.conf"]
     done = subprocess.run(["goaccess", tmp_path / "log", *options, "-o", "json"], capture_output=True, text=True, check=True)
     general = json.loads(done.stdout[done.stdout.index("{") :])["general"]
-    assert general["valid_requests"] == 6 and general["failed_requests"] == 0
+    assert general["valid_requests"] == len(lines) and general["failed_requests"] == 0
 
 
 @pytest.mark.tcp
