@@ -165,7 +165,8 @@ static void look_at_threads(const struct supervisor *s, struct state *state) {
 /* Handles that a process beside the server (broker.h, resolver.h, acme.h) has ended. One like it can only be started
  * with another server. */
 static void look_at_processes(const struct supervisor *s, struct state *state) {
-	bool any = broker_has_ended(s->broker) | broker_has_ended(s->connector);
+	bool any = broker_has_ended(s->broker);
+	any |= broker_has_ended(s->connector);
 	if (s->acme) any |= acme_has_ended(s->acme);
 	if (s->resolver) any |= resolver_has_ended(s->resolver);
 	if (!any || state->stage != STAGE_SERVE || state->lame) return;
