@@ -96,10 +96,19 @@ static void kill_socket(int fd) {
 	errno = error;
 }
 
+/* Returns whether the error means that the peer is gone, and the peer is a process beside the server: the kernel does
+ * not say so of one that is there, and what follows when one has ended is tested elsewhere. */
+static bool denies_process(int error, int fd) {
+	int domain = 0;
+	socklen_t n = sizeof domain;
+	if (error != EPIPE && error != ECONNRESET) return false;
+	return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_UNIX;
+}
+
 /* Returns whether a transfer is to fail. Otherwise it may move only *length bytes; *is_short: that is fewer. */
 static bool transfer_fails(int call, int fd, size_t *length, bool *is_short) {
 	*is_short = false;
-	if (!is_hit(call)) return false;
+	if (!is_hit(call) || denies_process((int)shared->error, fd)) return false;
 	if (shared->error != FAULT_SHORT) {
 		atomic_fetch_add(&shared->hits, 1);
 		errno = (int)shared->error;

@@ -188,7 +188,7 @@ def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_pat
     with Server(plain, cold, "-j", "1", "-n", **descriptors_limited_to(128)) as server:
         assert server.get("/small.bin").body == SMALL
         path = tmp_path / "calls"
-        command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), "-e", "trace=sendmsg,sendto,pread64,splice,pipe2"]
+        command = ["strace", "-f", "-y", "-qq", "-p", str(server.pid), "-o", str(path), "-e", "trace=sendmsg,sendto,pread64,splice,pipe2"]
         command += [] if pipes else ["-e", "inject=pipe2:error=EMFILE"]
         with subprocess.Popen(command) as strace:
             try:
@@ -202,7 +202,7 @@ def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_pat
                 strace.send_signal(signal.SIGINT)
         calls = path.read_text()
         senders = set(re.findall(r"^(\d+) +send\w+\(", calls, re.MULTILINE))
-        readers = set(re.findall(rf"^(\d+) +{'splice' if pipes else 'pread64'}\(", calls, re.MULTILINE))
+        readers = set(re.findall(rf"^(\d+) +{'splice' if pipes else 'pread64'}\(\d+<[^>]*\.bin>", calls, re.MULTILINE))
         assert senders and readers and not senders & readers and ("splice" in calls) == pipes
         for c in idle:
             c.close()
