@@ -153,7 +153,8 @@ static void check_directory(const char *path) {
 
 static int check_file(const char *at, const struct stat *st, int type, struct FTW *where) {
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
-	bool rules = strcmp(name, site_file_name[SITE_HEADERS]) == 0 || strcmp(name, site_file_name[SITE_REDIRECTS]) == 0;
+	bool rules = false;
+	for (enum site_file i = 0; i < SITE_PASSWORDS; i++) rules |= strcmp(name, site_file_name[i]) == 0;
 	bool passwords = strcmp(name, site_file_name[SITE_PASSWORDS]) == 0;
 	/* the passwords of a directory that is not a site take effect there, too: see basic_auth_guard() */
 	if ((passwords && where->level == 2) || strcmp(name, ".htaccess") == 0) {

@@ -24,7 +24,7 @@ enum { FILES = 64, OPEN = 256, WAIT_MS = 1000, LINE_SHOWN = 1024, PORT_HTTP = 80
 static struct {
 	char site[SITE_PREFIX_MAX + 1], file[PATH_ROOM + 1];
 	bool found, guarded, ruled;
-	unsigned rule, fields; /* lines of _redirects and _headers; 0: none */
+	unsigned rule, fields, limits; /* lines of _redirects, _headers and _limits; 0: none */
 } told;
 
 static void note(const struct decision *d) {
@@ -34,6 +34,7 @@ static void note(const struct decision *d) {
 	told.ruled = d->ruled;
 	told.rule = d->rule;
 	told.fields = d->lookup.headers ? d->lookup.headers->line : 0;
+	told.limits = d->response->limits ? d->response->limits->line : 0;
 	if (d->site) *text_copy(told.site, d->site->prefix) = '\0';
 	if (d->lookup.path.length && d->lookup.path.length < sizeof told.file) *text_copy(told.file, d->lookup.path) = '\0';
 }
@@ -73,6 +74,7 @@ static void print(struct response *r) {
 	if (told.guarded)
 		printf("%-9s asks for a password or an address%s\n", ".htaccess",
 			   r->status == 401 ? ", which the request has not" : "");
+	if (told.limits) print_line("limits", "_limits", told.limits);
 	if (told.rule) print_line("rule", "_redirects", told.rule);
 	if (told.fields) print_line("fields", "_headers", told.fields);
 	if (r->upstream && !r->status) {

@@ -121,7 +121,7 @@ static int start(struct worker *w) {
 	}
 	const struct upstreams_options upstreams = {.loop = w->context.loop,
 												.shared = w->upstreams,
-												.limits = &w->options->upstream_limits,
+												.limits = &w->options->site.upstream_limits,
 												.tls_memory = &w->context.tls_memory,
 												.connections = w->upstreams_max,
 												.gzip = w->options->upstream_gzip};

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 #include "gatling/status/counters.h"
 
@@ -80,6 +81,27 @@ int limits_take_request(struct limits *l, const struct peer *peer, int64_t now_n
 	count_one(COUNT_LIMITED);
 	report(over, peer);
 	return over == LIMIT_RATE ? 503 : 429;
+}
+
+bool limits_take_of_rate(const struct peer *peer, uint64_t rate_of, struct address_rate rate, int64_t now_ns,
+						 const char *where) {
+	static struct address_entry entries[LIMITS_RATED / ADDRESS_WAYS][ADDRESS_WAYS];
+	static struct {
+		notice_time next;
+		atomic_uint refused;
+	} reports;
+	struct address_table table = {.set = entries, .sets = LIMITS_RATED / ADDRESS_WAYS};
+	const uint64_t network = peer_network(peer);
+	const struct slice octets = {.at = (const char *)&network, .length = sizeof network};
+	if (peer_is_unix(peer) || address_take(&table, hash_octets(rate_of, octets), rate, now_ns)) return true;
+	count_one(COUNT_LIMITED);
+	atomic_fetch_add(&reports.refused, 1);
+	if (!notice_due(&reports.next)) return false;
+	char address[PEER_MAX];
+	const size_t length = peer_format(address, peer);
+	notice_line(LEVEL_NOTICE, "requests refused over an address-rate of %s: %u, the last from %.*s", where,
+				atomic_exchange(&reports.refused, 0), (int)length, address);
+	return false;
 }
 
 void limits_return_requests(struct limits *l, const struct peer *peer, unsigned count) {

@@ -8,7 +8,7 @@
 
 enum {
 	LIMITS_ADDRESSES = 1 << 20, /* addresses that are counted: 24 MB, which become resident as they come */
-	LIMITS_RATE_MAX = 1000000,  /* requests in a second, and in a burst */
+	LIMITS_RATED = 1 << 18,       /* addresses that are counted for rates of paths: 6 MB, likewise */
 	LIMITS_COUNT_MAX = 1000000  /* connections or requests under way */
 };
 
@@ -35,6 +35,12 @@ void limits_close(struct limits *limits);
 /* Counts one more connection of a client. Returns false, and does not count it, if the client has too many. */
 bool limits_take_connection(struct limits *limits, const struct peer *peer);
 void limits_return_connection(struct limits *limits, const struct peer *peer);
+
+/* Takes a token of a rate that the owner of a site has for some paths. rate_of: which one; all of them share a table of
+ * LIMITS_RATED entries, in all workers. Returns false if the client has none left. where: the file that says so, for a
+ * report. */
+bool limits_take_of_rate(const struct peer *peer, uint64_t rate_of, struct address_rate rate, int64_t now_ns,
+						 const char *where);
 
 /* Counts a request of a client. Returns 0, and then it has to be returned after it has been answered; or the status to
  * refuse it with: 429 (RFC 6585, section 4), or 503 if it exceeds the limit of all clients. now_ns is of the monotonic

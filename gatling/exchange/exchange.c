@@ -11,10 +11,15 @@ void exchange_clear(struct exchange *x) { memset(x, 0, offsetof(struct exchange,
 
 /* --- decisions --- */
 
+/* Returns the limits of a request that is passed on. */
+static const struct upstream_limits *limits_of(const struct exchange *x, const struct response *r) {
+	return r->limits ? &r->limits->upstream : upstreams_limits(x->context->upstreams);
+}
+
 /* Content that only an upstream would take is refused. */
 static enum exchange_next decided(const struct exchange *x, struct response *r) {
 	const uint64_t length = x->request->content_length;
-	const bool too_long = r->upstream && upstreams_refuse_body(x->context->upstreams, length);
+	const bool too_long = r->upstream && upstreams_refuse_body(limits_of(x, r), length);
 	if (!r->status && !too_long) return r->upstream ? EXCHANGE_PASSED_ON : EXCHANGE_WAITS;
 	if (too_long || (length > BODY_MAX && !x->failed)) {
 		response_drop(r);
@@ -35,7 +40,11 @@ static bool is_within_limits(struct exchange *x, struct response *r) {
 static void ask_site(struct exchange *x, struct response *r) {
 	struct arrival *arrival = &x->arrival;
 	arrival->client_is_known = !arrival->forwarding || !forwarding_of(x->context->trust, arrival->client);
+	arrival->rated = x->rated;
 	answer(x->context->site, x->request, arrival, r);
+	if (!r->limits) return;
+	x->rated = true;
+	x->unlogged = r->limits->unlogged;
 }
 
 enum exchange_next exchange_begin(struct exchange *x, struct response *r) {
@@ -90,6 +99,7 @@ static bool pass_on(struct exchange *x, const struct response *r) {
 											 .content_first = content_first,
 											 .user = r->user,
 											 .script = &r->script,
+											 .limits = limits_of(x, r),
 											 .site = r->site};
 	if (!keep_user(x, r->user)) return false;
 	x->proxied = proxied_new(x->context->upstreams, r->upstream, &request, x->share, upstream_ready, x);
@@ -147,6 +157,7 @@ void exchange_note(struct exchange *x, struct response_batch *batch, int status,
 	struct batch_pool *pool = x->context->batches;
 	x->answered = true;
 	count_answer(x->carrier->protocol, status);
+	if (x->unlogged) return;
 	if (batch) response_batch_note(pool, batch, &x->arrival, x->request, user, status, bytes);
 	else batch_pool_log(pool, x->started_ns, &x->arrival, x->request, user, status, bytes, NULL);
 }
@@ -160,6 +171,7 @@ static void log_upstream(const struct exchange *x) {
 	struct access_upstream upstream = {.status = x->status, .ns = (int64_t)proxied_answered_ms(x->proxied) * 1000000};
 	if (proxied_format(x->proxied, text)) upstream.address = slice_of(text);
 	count_answer(x->carrier->protocol, x->status);
+	if (x->unlogged) return;
 	batch_pool_log(x->context->batches, x->started_ns, &x->arrival, x->request, x->user, x->status, x->bytes,
 				   &upstream);
 }

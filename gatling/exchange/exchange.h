@@ -34,6 +34,8 @@ struct exchange {
 	uint16_t failed;             /* the status to answer if it could not be passed on; else 0 */
 	bool counted;                /* limits_take_request() has counted it; the carrier returns it */
 	bool answered;               /* its answer is counted and logged */
+	bool rated;                  /* it is counted for the rate of its path */
+	bool unlogged;               /* the owner wants no line of it */
 
 	/* What follows is there after exchange_keep(). While it waits: */
 	void (*ready)(void *carried);   /* called when it can go on, see exchange_again() and exchange_relay() */

@@ -3,12 +3,15 @@
 
 #include "gatling/http/coding.h"
 
-const char *const site_file_name[SITE_FILES] = {
-	[SITE_HEADERS] = "_headers", [SITE_REDIRECTS] = "_redirects", [SITE_PASSWORDS] = ".htaccess_global"};
+const char *const site_file_name[SITE_FILES] = {[SITE_HEADERS] = "_headers",
+												[SITE_REDIRECTS] = "_redirects",
+												[SITE_LIMITS] = "_limits",
+												[SITE_PASSWORDS] = ".htaccess_global"};
 
 bool site_file_is_rules(struct slice name) {
 	if (!name.length || name.at[0] != '_') return false; /* the usual case */
 	name = coding_original(name);
-	return slice_equal(name, slice_of(site_file_name[SITE_HEADERS])) ||
-		   slice_equal(name, slice_of(site_file_name[SITE_REDIRECTS]));
+	for (enum site_file i = 0; i < SITE_PASSWORDS; i++)
+		if (slice_equal(name, slice_of(site_file_name[i]))) return true;
+	return false;
 }

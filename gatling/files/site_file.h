@@ -7,7 +7,7 @@
 
 #include "gatling/base/slice.h"
 
-enum site_file { SITE_HEADERS, SITE_REDIRECTS, SITE_PASSWORDS, SITE_FILES };
+enum site_file { SITE_HEADERS, SITE_REDIRECTS, SITE_LIMITS, SITE_PASSWORDS, SITE_FILES };
 extern const char *const site_file_name[SITE_FILES];
 
 /* Returns whether a name is that of a file of rules, or of a precompressed copy of one. */

@@ -7,6 +7,7 @@
 
 #include "gatling/acme/acme_options.h"
 #include "gatling/base/notice.h"
+#include "gatling/client/limit_value.h"
 #include "gatling/client/limits.h"
 #include "gatling/conn/conn_options.h"
 #include "gatling/log/access.h"
@@ -17,7 +18,7 @@
 /* The default depends on --vhosts. */
 enum listings { LISTINGS_DEFAULT, LISTINGS_ON, LISTINGS_OFF };
 
-enum { ADDRESSES_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
+enum { ADDRESSES_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = LIMIT_SECONDS_MAX };
 
 struct options {
 	const char *root;
@@ -32,7 +33,6 @@ struct options {
 	struct limits_options limits;
 	struct site_options site;
 	const char *upstream_ca; /* the file with the authorities of https upstreams; NULL: those of the system */
-	struct upstreams_limits upstream_limits;
 	bool upstream_gzip; /* compress the responses of upstreams */
 	const char *mime;   /* file of media types; NULL: none */
 	enum log_format log;

@@ -1,8 +1,6 @@
 /* values.c - see values.h. */
 #include "gatling/options/values.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,9 +9,7 @@
 #include <string.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/client/limits.h"
-
-#define SIZE_LIMIT (UINT64_C(1) << 40)
+#include "gatling/client/limit_value.h"
 
 void option_refuse(const char *format, ...) {
 	char text[NOTICE_TEXT_MAX];
@@ -77,11 +73,8 @@ void option_switch(struct options *o, const struct option_row *row, char *text) 
 void option_text(struct options *o, const struct option_row *row, char *text) { *(const char **)place(o, row) = text; }
 
 static void parse_number(struct options *o, const struct option_row *row, const char *text, const char *of) {
-	char *end;
-	const long value = strtol(text, &end, 10);
-	if (end == text || *end || value < row->least || value > row->most)
+	if (!limit_number(slice_of(text), row->least, row->most, place(o, row)))
 		option_takes(row, text, "a number%s from %" PRId64 " to %" PRId64, of, row->least, row->most);
-	*(int *)place(o, row) = (int)value;
 }
 
 void option_number(struct options *o, const struct option_row *row, char *text) { parse_number(o, row, text, ""); }
@@ -91,31 +84,14 @@ void option_seconds(struct options *o, const struct option_row *row, char *text)
 }
 
 void option_size(struct options *o, const struct option_row *row, char *text) {
-	static const char units[] = "KMG";
-	char *end;
-	errno = 0;
-	const unsigned long long value = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-	const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
-	if (!isdigit((unsigned char)*text) || (*end && (!unit || end[1])) || errno || value > SIZE_LIMIT >> shift)
+	uint64_t *const value = place(o, row);
+	if (!limit_size(slice_of(text), value))
 		option_takes(row, text, "a number of bytes, or one with K, M or G appended");
-	if ((uint64_t)value << shift < (uint64_t)row->least)
-		option_takes(row, text, "at least %" PRId64 " bytes", row->least);
-	*(uint64_t *)place(o, row) = (uint64_t)value << shift;
+	if (*value < (uint64_t)row->least) option_takes(row, text, "at least %" PRId64 " bytes", row->least);
 }
 
 void option_rate(struct options *o, const struct option_row *row, char *text) {
-	struct address_rate *rate = place(o, row);
-	char *end;
-	long requests = strtol(text, &end, 10), burst = requests;
-	bool valid = isdigit((unsigned char)*text) && requests <= LIMITS_RATE_MAX;
-	if (valid && *end == ':' && isdigit((unsigned char)end[1])) {
-		burst = strtol(end + 1, &end, 10);
-		valid = burst >= 1 && burst <= LIMITS_RATE_MAX;
-	}
-	if (!valid || *end)
+	if (!limit_rate(slice_of(text), place(o, row)))
 		option_takes(row, text, "a number of requests a second up to %d, and perhaps a burst, as 50:200",
-					 LIMITS_RATE_MAX);
-	*rate = (struct address_rate){0};
-	if (requests) *rate = (struct address_rate){.interval_ns = INT64_C(1000000000) / requests, .burst = burst};
+					 LIMIT_RATE_MAX);
 }

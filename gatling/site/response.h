@@ -17,6 +17,8 @@ enum { RESPONSE_COMMON_LINES = 160, RESPONSE_COMMON_BLOCK = 256 };
 
 enum { LOCATION_MAX = 4 * TARGET_MAX, BOUNDARY_LENGTH = 24 };
 
+struct path_limits; /* rules/limit_rules.h */
+
 /* Content that is generated while it is sent. */
 struct generated_content {
 	iob_fill *fill;
@@ -56,6 +58,9 @@ struct response {
 	struct slice location; /* of 3xx */
 	struct slice lines;    /* further field lines, each with its CRLF */
 	struct slice user;     /* who is authenticated, or with 401 and 429, who is not; or absent */
+	/* Of the path: of the owner of the site; NULL: none but the operator's. answer() sets it, response_status() does
+	 * not. */
+	const struct path_limits *limits;
 	struct slice site;     /* with upstream: as in struct upstream_request */
 };
 

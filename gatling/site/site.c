@@ -26,7 +26,8 @@ enum {
 
 struct site_entry {
 	struct site site; /* first: a pointer to it is one to this */
-	struct text_file headers, redirects;
+	struct text_file headers, redirects, limits;
+	struct limit_rules *limit_rules; /* also while they do not apply */
 	int64_t checked_ms;
 	bool is_site; /* otherwise only its files are protected */
 	struct site_entry *next;
@@ -81,6 +82,7 @@ void sites_free(struct sites *s) {
 			s->bucket[i] = e->next;
 			header_rules_free(e->site.headers);
 			redirect_rules_free(e->site.redirects);
+			limit_rules_free(e->limit_rules);
 			guard_release(&e->site.guard);
 			free(e);
 		}
@@ -186,6 +188,7 @@ struct rules_kind {
 
 static const struct rules_kind headers_kind = {SITE_HEADERS, false, header_rules_parse, header_rules_free};
 static const struct rules_kind redirects_kind = {SITE_REDIRECTS, true, redirect_rules_parse, redirect_rules_free};
+static const struct rules_kind limits_kind = {SITE_LIMITS, true, limit_rules_parse, limit_rules_free};
 
 /* Returns the current rules of a file, and frees `rules` if they are replaced. While the file cannot be read, the
  * current rules are the last ones, or those of another worker. */
@@ -247,6 +250,16 @@ static bool may_pass_on(const struct sites *s, const struct site_entry *e) {
 	return false;
 }
 
+/* Returns whether the limits in _limits apply: who may only fill a site does not set them. Reports why they do not. */
+static bool may_limit(const struct sites *s, const struct site_entry *e) {
+	char path[FILE_PATH_MAX], why[TRUST_WHY_MAX], text[TRUST_WHY_MAX + 64];
+	if (!e->is_site || !e->limit_rules) return false;
+	if (trust_file(s->tree, s->starter, e->prefix, file_path(e, SITE_LIMITS, path), &e->limits, why)) return true;
+	snprintf(text, sizeof text, "its limits do not apply: %s", why);
+	if (*why) text_file_complain(&e->limits, path, 0, text);
+	return false;
+}
+
 static bool is_due(const struct site_entry *e, int64_t now_ms) {
 	return !e->checked_ms || now_ms - e->checked_ms >= SITE_CHECK_MS;
 }
@@ -270,13 +283,17 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
 	if (e->site.redirects) redirect_rules_permit(e->site.redirects, may_pass_on(s, e));
+	e->limit_rules = update_rules(s, e, &limits_kind, &e->limits, e->limit_rules);
+	e->site.limits = may_limit(s, e) ? e->limit_rules : NULL;
 	e->site.redirects_known = e->site.redirects || e->redirects.error == ENOENT;
-	e->site.known = !is_awaited(e->site.redirects, &e->redirects) && !is_awaited(e->site.headers, &e->headers);
+	e->site.known = !is_awaited(e->site.redirects, &e->redirects) && !is_awaited(e->site.headers, &e->headers) &&
+					!is_awaited(e->limit_rules, &e->limits);
 	guard_release(&e->site.guard);
 	e->site.guard = basic_auth_of_files(s->auth, file_path(e, SITE_PASSWORDS, path),
 										is_inner(s, e) ? site_file_name[SITE_PASSWORDS] : NULL);
-	/* rules that cannot be read may hide files */
-	if (e->site.known && !e->site.redirects_known) e->site.guard.permission = PERMISSION_DENIED;
+	const bool limits_known = e->limit_rules || e->limits.error == ENOENT;
+	/* rules that cannot be read may hide files, or keep guesses from a password */
+	if (e->site.known && (!e->site.redirects_known || !limits_known)) e->site.guard.permission = PERMISSION_DENIED;
 	if (tree_awaits(s->tree)) e->checked_ms = 0;
 }
 
@@ -285,7 +302,7 @@ static void expect_files(const struct sites *s, struct slice prefix) {
 	char path[FILE_PATH_MAX];
 	for (enum site_file i = 0; i < SITE_FILES; i++) {
 		*text_copy_string(text_copy(path, prefix), site_file_name[i]) = '\0';
-		tree_expect(s->tree, path, i == SITE_REDIRECTS ? REMOTE_READ | REMOTE_HOLDER : REMOTE_READ);
+		tree_expect(s->tree, path, i == SITE_REDIRECTS || i == SITE_LIMITS ? REMOTE_READ | REMOTE_HOLDER : REMOTE_READ);
 	}
 }
 
@@ -459,4 +476,11 @@ void site_complain(const struct site *site, unsigned line) {
 			 "with this rule a response gets more than %d bytes of fields, or takes too long: answered with 500",
 			 HEADER_OCTETS_MAX);
 	text_file_complain(&e->headers, file_path(e, SITE_HEADERS, path), line, text);
+}
+
+void site_complain_limits(const struct site *site, unsigned line) {
+	const struct site_entry *e = (const struct site_entry *)site;
+	char path[FILE_PATH_MAX];
+	text_file_complain(&e->limits, file_path(e, SITE_LIMITS, path), line,
+					   "comparing a path with the lines down to this one takes too long: answered with 500");
 }

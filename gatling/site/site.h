@@ -1,5 +1,5 @@
 /* site.h - virtual hosts: finds the directory below the root from which a Host is served, and reads the files in it
- * that configure it: _headers, _redirects and .htaccess_global. */
+ * that configure it: _headers, _redirects, _limits and .htaccess_global. */
 #ifndef GATLING_SITE_SITE_H
 #define GATLING_SITE_SITE_H
 
@@ -11,6 +11,7 @@
 #include "gatling/site/access/basic_auth.h"
 #include "gatling/site/hosts.h"
 #include "gatling/site/rules/header_rules.h"
+#include "gatling/site/rules/limit_rules.h"
 #include "gatling/site/rules/redirect_rules.h"
 
 enum {
@@ -27,9 +28,10 @@ struct site {
 	int64_t until_ms;                 /* until then the Host leads to it, and the next members are valid */
 	struct header_rules *headers;     /* NULL: none, or not known */
 	struct redirect_rules *redirects; /* likewise */
+	struct limit_rules *limits;       /* likewise; NULL also if others may have written them, see trust.h */
 	bool known;                       /* no file of rules is missing here only since it cannot be read for now */
 	bool redirects_known;             /* there is no _redirects, or it has been read */
-	/* of the whole site, and of the root if that contains it; denied if _redirects was never readable */
+	/* of the whole site, and of the root if that contains it; denied if _redirects or _limits was never readable */
 	struct guard guard;
 };
 
@@ -62,12 +64,15 @@ unsigned sites_changes(const struct sites *sites);
  * the directory of a site inside it. */
 bool site_begins_at(const struct site *site, struct slice path);
 
-/* Returns whether a path in the site (decoded, without a leading slash) may be served: it is not that of _headers or
- * _redirects, or of a precompressed copy of these, of the site or of a directory inside it that may be a site. */
+/* Returns whether a path in the site (decoded, without a leading slash) may be served: it is not that of a file of
+ * rules (site_file.h), or of a precompressed copy of one, of the site or of a directory inside it that may be a site. */
 bool site_shows(const struct site *site, struct slice path);
 
 /* Reports once that _headers adds more than HEADER_OCTETS_MAX bytes to a response. line: of the last pattern that
  * matched. The report names no path, since clients could make up any number of them. */
 void site_complain(const struct site *site, unsigned line);
+
+/* The same for _limits, if matching its patterns has taken too long. */
+void site_complain_limits(const struct site *site, unsigned line);
 
 #endif

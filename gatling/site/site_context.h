@@ -26,6 +26,7 @@ struct site_options {
 	uint64_t gzip_cache;  /* bytes of compressed files in memory, of all workers together; 0: compress nothing */
 	const char *fallback; /* URL to which requests for missing files are redirected; NULL: none */
 	struct upstreams_allowed upstreams; /* to which requests may be passed on */
+	struct upstream_limits upstream_limits; /* of these requests, where the owner has no others */
 	uid_t starter;                      /* the user who started the server, whose rules may do so */
 	const char *health;                 /* path of health checks, see health.h; NULL: none */
 };

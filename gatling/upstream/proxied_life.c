@@ -76,6 +76,7 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 		.share = share,
 		.splice_to = -1,
 		.asker = {.network = peer_network(r->arrival->client), .site = {.at = site, .length = r->site.length}},
+		.limits = *r->limits,
 		.answered_ms = (uint32_t)io_now(loop),
 		.head_only = q->method == METHOD_HEAD,
 		.upgrades = upgrades,
@@ -127,7 +128,7 @@ void proxied_timed_out(struct proxied *p) {
 		p->stalls++;
 		proxied_set_deadline(p);
 	} else {
-		snprintf(what, sizeof what, "has not gone on for %d s (--limit %s)", (int)(ms / 1000), limit);
+		snprintf(what, sizeof what, "has not gone on for %d s (limit %s)", (int)(ms / 1000), limit);
 		proxied_blame(p, 504, what);
 	}
 	p->ready(p->owner);

@@ -30,7 +30,7 @@ void proxied_blame(struct proxied *p, int status, const char *what) {
 }
 
 int64_t proxied_patience_ms(const struct proxied *p, const char **limit) {
-	const struct upstreams_limits *limits = upstreams_limits(p->upstreams);
+	const struct upstream_limits *limits = &p->limits;
 	const bool first = p->state <= PROXIED_WAITS;
 	*limit = first ? "upstream-first" : "upstream-between";
 	if (p->state == PROXIED_TUNNEL) return PROXIED_TUNNEL_MS;
@@ -136,7 +136,7 @@ size_t proxied_put(struct proxied *p, struct slice content) {
 	const bool framed = p->state != PROXIED_TUNNEL && p->out.framing != FRAMED_NOT;
 	if (p->state != PROXIED_TUNNEL) {
 		p->held += length;
-		if (upstreams_refuse_body(p->upstreams, p->held)) proxied_fail(p, 413);
+		if (upstreams_refuse_body(&p->limits, p->held)) proxied_fail(p, 413);
 	}
 	p->content_first &= !length;
 	p->expects &= !length;

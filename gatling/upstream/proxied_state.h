@@ -20,6 +20,7 @@ struct proxied {
 	void *owner;
 	struct proxied_share *share; /* or NULL */
 	struct upstream_asker asker; /* its site is behind this struct, and the records */
+	struct upstream_limits limits;
 	uint64_t held;               /* bytes of the request's content that have been put */
 	int64_t waits_from_ms;       /* when the deadline was set */
 	enum proxied_state state;

@@ -10,6 +10,7 @@
 #include "gatling/http/body.h"
 #include "gatling/http/host.h"
 #include "gatling/http/request.h"
+#include "gatling/upstream/upstream_limits.h"
 
 enum {
 	UPSTREAM_HEAD_MAX = 32 * 1024, /* bytes of the head of a response, */
@@ -43,7 +44,8 @@ struct upstream_request {
 	bool content_first; /* nothing is sent before content has come, or its end: until then it may not be valid */
 	struct slice user;  /* the authenticated user, or absent */
 	const struct upstream_script *script; /* only for a program */
-	struct slice site;                    /* whose rule passes it on: the path of its directory, "" for the root */
+	const struct upstream_limits *limits;
+	struct slice site; /* whose rule passes it on: the path of its directory, "" for the root */
 };
 
 struct upstream_field {

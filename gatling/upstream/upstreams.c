@@ -48,17 +48,16 @@ struct upstreams *upstreams_new(const struct upstreams_options *options) {
 
 io_loop *upstreams_loop(const struct upstreams *u) { return u->options.loop; }
 bool upstreams_compress(const struct upstreams *u) { return u->options.gzip; }
-const struct upstreams_limits *upstreams_limits(const struct upstreams *u) { return u->options.limits; }
+const struct upstream_limits *upstreams_limits(const struct upstreams *u) { return u->options.limits; }
 
-bool upstreams_refuse_body(const struct upstreams *u, uint64_t bytes) {
+bool upstreams_refuse_body(const struct upstream_limits *limits, uint64_t bytes) {
 	static notice_time next;
-	const uint64_t most = u->options.limits->body_max;
-	if (bytes <= most) return false;
+	if (bytes <= limits->body_max) return false;
 	if (notice_due(&next))
 		notice_line(LEVEL_WARNING,
 					"refused a request with more than %" PRIu64 " bytes of content for an upstream: "
-					"--limit body=SIZE allows more",
-					most);
+					"body=SIZE of --limit, or in the file _limits, allows more",
+					limits->body_max);
 	return true;
 }
 

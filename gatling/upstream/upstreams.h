@@ -8,6 +8,7 @@
 #include "gatling/tls/tls_client.h"
 #include "gatling/upstream/resolver.h"
 #include "gatling/upstream/upstream_address.h"
+#include "gatling/upstream/upstream_limits.h"
 
 enum {
 	UPSTREAM_BUFFER = 64 * 1024, /* bytes, see upstreams_take_buffer() */
@@ -50,14 +51,6 @@ struct upstream_link {
 
 struct upstreams;
 
-/* The operator's limits (--limit). */
-struct upstreams_limits {
-	int connect_s;     /* to connect, with the handshake of TLS, */
-	int first_s;       /* from a request to the first byte of its response, */
-	int between_s;     /* and between two bytes */
-	uint64_t body_max; /* bytes of the content of a request; more: 413 */
-};
-
 /* What the workers share. */
 struct upstreams_shared {
 	const struct upstreams_allowed *allowed;
@@ -70,7 +63,7 @@ struct upstreams_shared {
 struct upstreams_options {
 	io_loop *loop;
 	const struct upstreams_shared *shared; /* must outlive the upstreams */
-	const struct upstreams_limits *limits; /* must outlive them, too */
+	const struct upstream_limits *limits;  /* of requests that have no others; must outlive them, too */
 	size_t *tls_memory;                    /* counts the bytes of TLS_CLIENT_MEMORY of all connections */
 	unsigned connections;                  /* the most connections */
 	bool gzip;                             /* responses are compressed, see upstream_gzip.h */
@@ -84,10 +77,10 @@ void upstreams_free(struct upstreams *upstreams);
 
 io_loop *upstreams_loop(const struct upstreams *upstreams);
 bool upstreams_compress(const struct upstreams *upstreams);
-const struct upstreams_limits *upstreams_limits(const struct upstreams *upstreams);
+const struct upstream_limits *upstreams_limits(const struct upstreams *upstreams);
 
-/* Returns whether the content of a request has more bytes than one may have, and reports that. */
-bool upstreams_refuse_body(const struct upstreams *upstreams, uint64_t bytes);
+/* Returns whether the content of a request has more bytes than its limits allow, and reports that. */
+bool upstreams_refuse_body(const struct upstream_limits *limits, uint64_t bytes);
 
 /* Lend a buffer of UPSTREAM_BUFFER bytes for input, and take it back. upstreams_take_buffer() returns NULL if memory
  * runs out. One buffer is kept, which is in the processor's cache: most responses come and go within one call, one

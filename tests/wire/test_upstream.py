@@ -847,7 +847,7 @@ def test_an_upstream_that_says_nothing_for_too_long_is_given_up(plain, silence, 
         else:
             assert c.rest().endswith(b"\r\n\r\nhalf")  # cut off, not completed
         assert 1.9 < time.monotonic() - begun < 5
-        said = f"gatling: upstream {upstream.address} has not gone on for 2 s (--limit {limit})"
+        said = f"gatling: upstream {upstream.address} has not gone on for 2 s (limit {limit})"
         eventually(lambda: said in server.errors)
 
 
@@ -913,7 +913,7 @@ def test_content_is_as_long_as_the_operator_says(build, framing, size, status):
                 c.send(b"0\r\n\r\n")
         assert c.response().status == status
         if status == 413:
-            said = "gatling: refused a request with more than 2000000 bytes of content for an upstream: --limit body=SIZE allows more"
+            said = "gatling: refused a request with more than 2000000 bytes of content for an upstream: body=SIZE of --limit, or in the file _limits, allows more"
             eventually(lambda: said in server.errors)
             assert all(len(request.body) < size for request in upstream.requests)
             assert server.get("/api/").status == 200

@@ -1,11 +1,12 @@
 /* answer.c - see answer.h. answer() decides in this order: method, what was answered a moment ago, site, path, HTTPS,
- * the owner's fields, passwords of the site, whether the rules are known, forced rules, the file (with the passwords of
+ * the owner's limits and fields, passwords of the site, whether the rules are known, forced rules, the file (with the passwords of
  * its directory), or what takes its place. */
 #include "gatling/site/answer/answer.h"
 
 #include <errno.h>
 
 #include "gatling/base/text.h"
+#include "gatling/client/limits.h"
 #include "gatling/http/path.h"
 #include "gatling/site/answer/decision.h"
 
@@ -21,6 +22,25 @@ static bool find_headers(struct decision *d) {
 	d->lookup.headers = set;
 	d->filled = filled->lines;
 	return true;
+}
+
+/* Finds the limits of the owner for this path, and counts the request for its rate. Returns false, and refuses it, if
+ * the client has made too many. */
+static bool find_limits(struct decision *d) {
+	struct path_limits *const l = &d->context->room->limits;
+	char file[SITE_PREFIX_MAX + sizeof "_limits"];
+	*l = (struct path_limits){.upstream = d->context->options->upstream_limits};
+	if (!limit_rules_match(d->site->limits, d->site->prefix, d->host, decision_slashed_path(d), l)) {
+		site_complain_limits(d->site, l->line);
+		answer_error(d, 500);
+		return false;
+	}
+	if (l->line) d->response->limits = l;
+	if (!l->rate.burst || d->arrival->rated) return true;
+	*TEXT_JOIN(file, d->site->prefix, SLICE("_limits")) = '\0';
+	if (limits_take_of_rate(d->arrival->client, l->rate_of, l->rate, d->context->now_ns, file)) return true;
+	response_status(d->response, 429);
+	return false;
 }
 
 /* Answers by a rule in the place of a directory that has no index, whose path ends with a slash here, but not for the
@@ -134,6 +154,7 @@ static void decide_by_site(struct decision *d, bool serves, bool passes, bool to
 		answer_error(d, status);
 		return;
 	}
+	if (d->site->limits && !find_limits(d)) return;
 	if (d->site->headers && !find_headers(d)) return;
 	if (!d->admitted) {
 		if (!decision_admitted(d, &d->site->guard)) return;
@@ -173,6 +194,7 @@ static void decide(const struct site_context *c, const struct request *q, const 
 }
 
 void answer(const struct site_context *c, const struct request *q, const struct arrival *arrival, struct response *r) {
+	r->limits = NULL;
 	if (c->tree.remote) remote_decide(c->remote, arrival->since_ms);
 	decide(c, q, arrival, r);
 	if (!tree_awaits(&c->tree)) return;
