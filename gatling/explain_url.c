@@ -33,7 +33,8 @@ static void note(const struct decision *d) {
 	told.guarded = d->guarded || (d->site && d->site->guard.permission != PERMISSION_OPEN);
 	told.ruled = d->ruled;
 	told.rule = d->rule;
-	told.fields = d->lookup.headers ? d->lookup.headers->line : 0;
+	if (d->lookup.headers && (!d->passed || d->context->options->upstream_headers))
+		told.fields = d->lookup.headers->line;
 	told.limits = d->response->limits ? d->response->limits->line : 0;
 	if (d->site) *text_copy(told.site, d->site->prefix) = '\0';
 	if (d->lookup.path.length && d->lookup.path.length < sizeof told.file) *text_copy(told.file, d->lookup.path) = '\0';

@@ -126,13 +126,15 @@ def test_a_prefix_that_make_would_split_is_refused(plain, tmp_path):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_each_option_is_completed(installed, shell):
-    help_text = subprocess.run([installed / "bin/gatling", "--help"], capture_output=True, text=True, check=True).stdout
-    options = re.findall(r"^ +(?:-\w, )?--([a-z-]+)", help_text, re.MULTILINE)
+    def help_text(*subject):
+        return subprocess.run([installed / "bin/gatling", "--help", *subject], capture_output=True, text=True, check=True).stdout
+
+    options = re.findall(r"^ +(?:-\w, )?--([a-z-]+)", help_text() + help_text("acme"), re.MULTILINE)
     text = (installed / "share" / SHELLS[shell]).read_text()
     flag = {"bash": "--{}[' ]", "zsh": r"'\*?--{}\[", "fish": " -l {} "}[shell]
     assert len(options) > 40 and [option for option in options if not re.search(flag.format(option), text)] == []
-    limits = re.findall(r"^  ([a-z-]+=)", subprocess.run([installed / "bin/gatling", "--help", "limits"], capture_output=True, text=True, check=True).stdout, re.MULTILINE)
-    assert len(limits) == 19 and " ".join(limits) in text
+    limits = re.findall(r"^  ([a-z-]+=)", help_text("limits"), re.MULTILINE)
+    assert len(limits) == 20 and " ".join(limits) in text
     if shutil.which(shell):
         subprocess.run([shell, "-n", installed / "share" / SHELLS[shell]], check=True)
 

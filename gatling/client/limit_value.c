@@ -37,8 +37,15 @@ bool limit_size(struct slice text, uint64_t *value) {
 
 bool limit_rate(struct slice text, struct address_rate *value) {
 	uint64_t requests, burst;
+	int64_t seconds = 1;
 	if (!take_number(&text, &requests) || requests > LIMIT_RATE_MAX) return false;
 	burst = requests;
+	if (text.length && *text.at == '/') {
+		const char unit = text.length > 1 ? text.at[1] : '\0';
+		if (unit != 's' && unit != 'm' && unit != 'h') return false;
+		seconds = unit == 's' ? 1 : unit == 'm' ? 60 : 60 * 60;
+		slice_drop(&text, 2);
+	}
 	if (text.length && *text.at == ':') {
 		slice_drop(&text, 1);
 		if (!take_number(&text, &burst) || !burst || burst > LIMIT_RATE_MAX) return false;
@@ -46,6 +53,7 @@ bool limit_rate(struct slice text, struct address_rate *value) {
 	if (text.length) return false;
 	*value = (struct address_rate){0};
 	if (requests)
-		*value = (struct address_rate){.interval_ns = INT64_C(1000000000) / (int64_t)requests, .burst = (int64_t)burst};
+		*value =
+			(struct address_rate){.interval_ns = seconds * 1000000000 / (int64_t)requests, .burst = (int64_t)burst};
 	return true;
 }

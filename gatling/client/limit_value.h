@@ -9,7 +9,7 @@
 #include "gatling/client/address_table.h"
 
 enum {
-	LIMIT_RATE_MAX = 1000000,      /* requests in a second, and in a burst */
+	LIMIT_RATE_MAX = 1000000,        /* requests in such a time, and in a burst */
 	LIMIT_SECONDS_MAX = 24 * 60 * 60 /* of any time */
 };
 
@@ -19,8 +19,8 @@ bool limit_number(struct slice text, int64_t least, int64_t most, int *value);
 /* Bytes, or KiB, MiB or GiB if K, M or G is appended, up to 1 TiB. */
 bool limit_size(struct slice text, uint64_t *value);
 
-/* REQUESTS[:BURST]: how many requests are allowed a second (0: no limit, with burst 0), and how many may come at once
- * (default: REQUESTS). */
+/* REQUESTS[/UNIT][:BURST]: how many requests are allowed a second, or a minute (UNIT m) or hour (h), and how many may
+ * come at once (default: REQUESTS). REQUESTS 0: no limit, with burst 0. */
 bool limit_rate(struct slice text, struct address_rate *value);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum {
 	LIMITS_ADDRESSES = 1 << 20, /* addresses that are counted: 24 MB, which become resident as they come */
-	LIMITS_RATED = 1 << 18,       /* addresses that are counted for rates of paths: 6 MB, likewise */
+	LIMITS_RATED = 1 << 18,     /* addresses that are counted for rates of paths: 6 MB, likewise */
 	LIMITS_COUNT_MAX = 1000000  /* connections or requests under way */
 };
 

@@ -84,9 +84,19 @@ static bool keep_user(struct exchange *x, struct slice user) {
 	return true;
 }
 
-static void drop_user(struct exchange *x) {
+/* Keeps the owner's fields of the response. */
+static bool keep_added(struct exchange *x, struct slice lines) {
+	if (!lines.length) return true;
+	x->added = strndup(lines.at, lines.length);
+	return x->added;
+}
+
+/* Frees what pass_on() has kept. */
+static void drop_kept(struct exchange *x) {
 	free((char *)(uintptr_t)x->user.at);
 	x->user = (struct slice){0};
+	free(x->added);
+	x->added = NULL;
 }
 
 /* Passes the request on. Returns false without memory. */
@@ -101,7 +111,7 @@ static bool pass_on(struct exchange *x, const struct response *r) {
 											 .script = &r->script,
 											 .limits = limits_of(x, r),
 											 .site = r->site};
-	if (!keep_user(x, r->user)) return false;
+	if (!keep_user(x, r->user) || !keep_added(x, r->lines)) return false;
 	x->proxied = proxied_new(x->context->upstreams, r->upstream, &request, x->share, upstream_ready, x);
 	return x->proxied;
 }
@@ -135,7 +145,7 @@ static void leave_upstream(struct exchange *x) {
 	if (x->failed_at) ((struct request *)(uintptr_t)x->request)->failed = slice_of(x->failed_at);
 	proxied_free(x->proxied);
 	x->proxied = NULL;
-	drop_user(x);
+	drop_kept(x);
 }
 
 enum exchange_next exchange_again(struct exchange *x, struct response *r) {
@@ -163,7 +173,8 @@ void exchange_note(struct exchange *x, struct response_batch *batch, int status,
 }
 
 size_t exchange_memory(const struct exchange *x) {
-	return x->size + x->copied + x->user.length + (x->proxied ? proxied_memory(x->proxied) : 0);
+	return x->size + x->copied + x->user.length + (x->added ? strlen(x->added) : 0) +
+		   (x->proxied ? proxied_memory(x->proxied) : 0);
 }
 
 static void log_upstream(const struct exchange *x) {
@@ -184,6 +195,6 @@ void exchange_end(struct exchange *x) {
 	proxied_free(x->proxied);
 	free((struct request *)(uintptr_t)x->request);
 	free(x->failed_at);
-	drop_user(x);
+	drop_kept(x);
 	free(x);
 }

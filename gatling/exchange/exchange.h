@@ -50,6 +50,7 @@ struct exchange {
 	/* While it is passed on: */
 	struct proxied *proxied; /* or NULL */
 	struct slice user;       /* the authenticated user, malloc'd; or absent */
+	char *added;             /* for owner_fields_apply(), malloc'd; NULL: nothing */
 	uint64_t bytes;          /* bytes of the content of the response that have come */
 	uint16_t status;         /* of the response; 0: its head has not come */
 	uint16_t come;           /* bytes of the request's content that have not yet counted as progress */

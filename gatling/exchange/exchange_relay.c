@@ -1,7 +1,9 @@
 /* exchange_relay.c - see exchange.h. */
 #include <stdlib.h>
 
+#include "gatling/base/workspace.h"
 #include "gatling/exchange/exchange.h"
+#include "gatling/exchange/owner_fields.h"
 
 bool exchange_waits_for_100(const struct exchange *x) { return x->request->expect_continue && !x->begun; }
 
@@ -22,6 +24,10 @@ static bool give_head(struct exchange *x) {
 	const bool tunnel = head->status == 101, interim = head->status < 200 && !tunnel;
 	x->begun = true;
 	x->tunnel = tunnel;
+	if (x->added && !interim && !tunnel) {
+		char *const all = WORKSPACE(OWNER_FIELDS_MAX);
+		lines = (struct slice){.at = all, .length = owner_fields_apply(lines, slice_of(x->added), all)};
+	}
 	const int status = x->carrier->head(x->carried, head, lines);
 	if (!interim) x->status = (uint16_t)status;
 	if (tunnel) slim(x);

@@ -2,11 +2,9 @@
 #ifndef GATLING_OPTIONS_HELP_H
 #define GATLING_OPTIONS_HELP_H
 
-#include <stdbool.h>
-
 #include "gatling/options/row.h"
 
-/* Prints the options, or the limits, to stdout. */
-void help_print(const struct option_row *rows, bool limits);
+/* Prints the options to stdout, or those about a subject: "acme" or "limits". Any other text, or NULL, is none. */
+void help_print(const struct option_row *rows, const char *subject);
 
 #endif

@@ -33,8 +33,8 @@ struct options {
 	struct limits_options limits;
 	struct site_options site;
 	const char *upstream_ca; /* the file with the authorities of https upstreams; NULL: those of the system */
-	bool upstream_gzip; /* compress the responses of upstreams */
-	const char *mime;   /* file of media types; NULL: none */
+	bool upstream_gzip;      /* compress the responses of upstreams */
+	const char *mime;        /* file of media types; NULL: none */
 	enum log_format log;
 	const char *log_file;  /* NULL: stdout */
 	const char *error_log; /* file for the lines of base/notice.h; NULL: stderr */

@@ -65,6 +65,8 @@ static const struct option_row table[] = {
 	 SWITCH(site.symlinks_inside, "follow|inside")},
 	{"upstream", 0, GENERAL, "ADDR", "where _redirects may pass requests to; repeatable", OWN(take_upstream)},
 	{"upstream-ca", 0, GENERAL, "FILE", "whom https upstreams have their certificates from", TEXT(upstream_ca)},
+	{"upstream-headers", 0, GENERAL, NULL, "add the fields of _headers to their answers",
+	 FLAG(site.upstream_headers, true)},
 	{"upstream-gzip", 0, GENERAL, NULL, "compress what upstreams answer", FLAG(upstream_gzip, true)},
 	{"proxy-protocol", 0, GENERAL, "NET", "expect a PROXY header from NET; repeatable", OWN(take_proxy_protocol)},
 	{"trust", 0, GENERAL, "NET", "believe X-Forwarded-For from NET; repeatable", OWN(take_trust)},
@@ -77,12 +79,12 @@ static const struct option_row table[] = {
 	{"cert", 0, HTTPS, "FILE", "a certificate, perhaps with its key; repeatable", OWN(take_cert)},
 	{"key", 0, HTTPS, "FILE", "the key of the preceding --cert; repeatable", OWN(take_key)},
 	{"cert-dir", 0, HTTPS, "CERTS", "CERTS/NAME/fullchain.pem with privkey.pem (certbot)", TEXT(tls.cert_dir)},
-	{"acme", 0, HTTPS, "[=EMAIL]", "get certificates for the sites from Let's Encrypt", OWN(take_acme)},
-	{"acme-name", 0, HTTPS, "NAME", "get one for NAME, too; repeatable", OWN(take_acme_name)},
-	{"acme-directory", 0, HTTPS, "URL", "get them from the authority at URL", OWN(take_acme_directory)},
-	{"acme-profile", 0, HTTPS, "NAME", "of that profile, such as shortlived", OWN(take_acme_profile)},
-	{"acme-eab", 0, HTTPS, "FILE", "KEYID:KEY of an account there", TEXT(acme.eab)},
-	{"acme-dir", 0, HTTPS, "DIR", "where their keys and certificates are kept", TEXT(acme.directory)},
+	{"acme", 0, HTTPS, "[=EMAIL]", "get them from Let's Encrypt: see --help acme", OWN(take_acme)},
+	{"acme-name", 0, ACME, "NAME", "get one for NAME, too; repeatable", OWN(take_acme_name)},
+	{"acme-directory", 0, ACME, "URL", "get them from the authority at URL", OWN(take_acme_directory)},
+	{"acme-profile", 0, ACME, "NAME", "of that profile, such as shortlived", OWN(take_acme_profile)},
+	{"acme-eab", 0, ACME, "FILE", "KEYID:KEY of an account there", TEXT(acme.eab)},
+	{"acme-dir", 0, ACME, "DIR", "where their keys and certificates are kept", TEXT(acme.directory)},
 	{"tls-port", 0, HTTPS, "PORT", "default: 443 as root, else 8443; 0: any free port", NUMBER(tls_port, 0, PORT_MAX)},
 	{"https", 'e', HTTPS, NULL, "exit if HTTPS cannot start; wait for a certificate", EITHER(tls.https, HTTPS_ON)},
 	{"no-https", 'E', HTTPS, NULL, "no HTTPS", EITHER(tls.https, HTTPS_OFF)},
@@ -101,7 +103,7 @@ static const struct option_row table[] = {
 	{"check", 0, INSTEAD, NULL, "list the hosts, and all mistakes in their files", FLAG(check, true)},
 	{"explain", 0, INSTEAD, "URL", "show how a request for URL is answered, and why", TEXT(explain)},
 	{"certificates", 0, INSTEAD, NULL, "show names, dates and last results in --acme-dir", FLAG(certificates, true)},
-	{"help", 'h', INSTEAD, NULL, "print this text, or with 'limits' those of --limit", OWN(NULL)},
+	{"help", 'h', INSTEAD, NULL, "print this text, or about 'acme' or 'limits'", OWN(NULL)},
 	{"version", 0, INSTEAD, NULL, "print the version, event mechanism and libraries", OWN(take_version)},
 	{"timeout", 'T', LIMITS, "SECONDS", "for content, and for clients that stop reading",
 	 SECONDS(conn.timeout_s, TIMEOUT_MAX_S), .initial = "23; 0: none"},
@@ -126,14 +128,16 @@ static const struct option_row table[] = {
 	 NUMBER(limits.address_requests, 0, LIMITS_COUNT_MAX), .initial = "none"},
 	{"address-connections", 0, LIMITS, "N", "connections of an address; then 429",
 	 NUMBER(limits.address_connections, 0, LIMITS_COUNT_MAX), .initial = "none"},
-	{"body", 0, LIMITS, "SIZE", "content of a request for an upstream; more: 413", SIZE(site.upstream_limits.body_max, 0),
-	 .initial = "none"},
+	{"body", 0, LIMITS, "SIZE", "content of a request for an upstream; more: 413",
+	 SIZE(site.upstream_limits.body_max, 0), .initial = "none"},
 	{"upstream-connect", 0, LIMITS, "SECONDS", "for a connection to an upstream, with TLS",
 	 NUMBER(site.upstream_limits.connect_s, 1, TIMEOUT_MAX_S), .initial = "5"},
 	{"upstream-first", 0, LIMITS, "SECONDS", "for the first byte of its answer",
 	 NUMBER(site.upstream_limits.first_s, 1, TIMEOUT_MAX_S), .initial = "60"},
 	{"upstream-between", 0, LIMITS, "SECONDS", "between two bytes of it",
 	 NUMBER(site.upstream_limits.between_s, 1, TIMEOUT_MAX_S), .initial = "60"},
+	{"upstream-tunnel", 0, LIMITS, "SECONDS", "between two bytes of a WebSocket",
+	 NUMBER(site.upstream_limits.tunnel_s, 1, TIMEOUT_MAX_S), .initial = "3600"},
 	{"cache", 0, LIMITS, "SIZE", "memory for files, in all workers together", SIZE(site.cache, CACHE_MIN),
 	 .initial = "64M a worker, up to 1G and 1/4 of memory"},
 	{"cache-files", 0, LIMITS, "N", "larger files kept open, in all workers together",
@@ -228,24 +232,26 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* memory: for connections; also the most for each cache. */
 static void set_defaults(struct options *o, uint64_t memory) {
-	*o = (struct options){.site.cache_control = true,
-						  .site.starter = getuid(),
-						  .site.gzip_cache = least(GZIP_CACHE, memory),
-						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
-						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,
-						  .workers = (int)io_processors(),
-						  .conn.timeout_s = TIMEOUT_S,
-						  .conn.head_timeout_s = NOT_GIVEN,
-						  .conn.keepalive_timeout_s = NOT_GIVEN,
-						  .conn.client_memory = BUDGET_WORKER,
-						  .conn.memory = memory,
-						  .conn.min_rate = MIN_RATE,
-						  .acme.url = ACME_URL,
-						  .site.upstream_limits = {.connect_s = 5, .first_s = 60, .between_s = 60, .body_max = UINT64_MAX},
-						  .defer_accept = true,
-						  .drain_delay_s = NOT_GIVEN,
-						  .error_level = LEVEL_INFO,
-						  .sandbox = true};
+	*o =
+		(struct options){.site.cache_control = true,
+						 .site.starter = getuid(),
+						 .site.gzip_cache = least(GZIP_CACHE, memory),
+						 .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
+						 .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,
+						 .workers = (int)io_processors(),
+						 .conn.timeout_s = TIMEOUT_S,
+						 .conn.head_timeout_s = NOT_GIVEN,
+						 .conn.keepalive_timeout_s = NOT_GIVEN,
+						 .conn.client_memory = BUDGET_WORKER,
+						 .conn.memory = memory,
+						 .conn.min_rate = MIN_RATE,
+						 .acme.url = ACME_URL,
+						 .site.upstream_limits =
+							 {.connect_s = 5, .first_s = 60, .between_s = 60, .tunnel_s = 3600, .body_max = UINT64_MAX},
+						 .defer_accept = true,
+						 .drain_delay_s = NOT_GIVEN,
+						 .error_level = LEVEL_INFO,
+						 .sandbox = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 }
 
@@ -304,7 +310,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 			row->parse(o, row, optarg);
 			continue;
 		}
-		help_print(table, optind < argc && strcmp(argv[optind], "limits") == 0);
+		help_print(table, optind < argc ? argv[optind] : NULL);
 		done();
 	}
 	if (o->acme.on && !o->acme.email && optind < argc && strchr(argv[optind], '@'))

@@ -92,6 +92,8 @@ void option_size(struct options *o, const struct option_row *row, char *text) {
 
 void option_rate(struct options *o, const struct option_row *row, char *text) {
 	if (!limit_rate(slice_of(text), place(o, row)))
-		option_takes(row, text, "a number of requests a second up to %d, and perhaps a burst, as 50:200",
-					 LIMIT_RATE_MAX);
+		option_takes(
+			row, text,
+			"a number of requests a second up to %d, and perhaps a burst, as 50:200, or of a minute, as 10/m:5",
+			LIMIT_RATE_MAX);
 }

@@ -32,8 +32,7 @@
 /* uint64_t: bytes, or KiB, MiB or GiB if K, M or G is appended. */
 #define SIZE(member, low) .parse = option_size, OPTION_PLACE(uint64_t, member), .least = (low)
 
-/* struct address_rate: REQUESTS[:BURST]. REQUESTS is how many are allowed a second (0: no limit), BURST how many may
- * come at once (default: REQUESTS). */
+/* struct address_rate: as limit_rate() takes it. */
 #define RATE(member) .parse = option_rate, OPTION_PLACE(struct address_rate, member)
 
 /* A function with rules of its own, see take.h. */

@@ -14,7 +14,7 @@ enum { VARY_MAX = 64 }; /* bytes of the Vary line that rules with conditions add
 /* The next answer() overwrites it. */
 struct answer_room {
 	char location[LOCATION_MAX];
-	char lines[AUTH_LINES_MAX + VARY_MAX + HEADER_OCTETS_MAX];
+	char lines[AUTH_LINES_MAX + VARY_MAX + HEADER_ADDED_MAX];
 	struct header_filled filled;
 	struct path_limits limits;
 	char script_root[SCRIPT_ROOT_MAX], script_path[1 + TARGET_MAX], script_target[1 + TARGET_MAX + 1];

@@ -56,12 +56,12 @@ struct response {
 	/* These are valid until the next answer(). */
 	struct slice page;     /* absent, and without other content: the page of the status is sent */
 	struct slice location; /* of 3xx */
-	struct slice lines;    /* further field lines, each with its CRLF */
-	struct slice user;     /* who is authenticated, or with 401 and 429, who is not; or absent */
+	struct slice lines; /* further field lines, each with its CRLF; with upstream: as header_set_added() writes them */
+	struct slice user;  /* who is authenticated, or with 401 and 429, who is not; or absent */
 	/* Of the path: of the owner of the site; NULL: none but the operator's. answer() sets it, response_status() does
 	 * not. */
 	const struct path_limits *limits;
-	struct slice site;     /* with upstream: as in struct upstream_request */
+	struct slice site; /* with upstream: as in struct upstream_request */
 };
 
 /* Sets the status, and no content of its own; nothing is released. With 429 and 503, lines has a Retry-After. */

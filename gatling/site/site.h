@@ -65,7 +65,8 @@ unsigned sites_changes(const struct sites *sites);
 bool site_begins_at(const struct site *site, struct slice path);
 
 /* Returns whether a path in the site (decoded, without a leading slash) may be served: it is not that of a file of
- * rules (site_file.h), or of a precompressed copy of one, of the site or of a directory inside it that may be a site. */
+ * rules (site_file.h), or of a precompressed copy of one, of the site or of a directory inside it that may be a site.
+ */
 bool site_shows(const struct site *site, struct slice path);
 
 /* Reports once that _headers adds more than HEADER_OCTETS_MAX bytes to a response. line: of the last pattern that

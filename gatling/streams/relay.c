@@ -1,13 +1,14 @@
 /* relay.c - see streams.h: streams as the carriers of requests that are passed on. */
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
+#include "gatling/exchange/owner_fields.h"
 #include "gatling/http/field_line.h"
 #include "gatling/streams/streams.h"
 
 enum {
 	LENGTH_LINE = 64, /* bytes of the line with Content-Length */
 	STALLS_MAX = 5,   /* how many times PROXIED_STALL_MS a stream may wait for its turn */
-	BLOCK_MAX = STREAMS_STATUS + RESPONSE_COMMON_BLOCK + STREAMS_FIELDS(UPSTREAM_LINES_MAX + LENGTH_LINE)
+	BLOCK_MAX = STREAMS_STATUS + RESPONSE_COMMON_BLOCK + STREAMS_FIELDS(OWNER_FIELDS_MAX + LENGTH_LINE)
 };
 _Static_assert((int)BLOCK_MAX <= (int)STREAMS_BLOCK, "a block of an upstream has to fit");
 

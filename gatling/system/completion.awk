@@ -1,4 +1,4 @@
-# Turns "gatling --help; gatling --help limits" into the completion of a shell: awk -v shell=bash|zsh|fish -f completion.awk
+# Turns "gatling --help; gatling --help acme; gatling --help limits" into the completion of a shell: awk -v shell=bash|zsh|fish -f completion.awk
 
 # An option: its letter or "", its name, the word for its value or "", and its description.
 /^  (-[A-Za-z], |    )--[a-z]/ {

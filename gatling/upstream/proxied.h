@@ -19,10 +19,9 @@ enum {
 								  much content is expected */
 	PROXIED_GZIPS = 96 * 1024, /* bytes held of a share, with those of another response's compression, up to which it is
 								  begun */
-	PROXIED_STALL_MS = 60 * 1000,       /* to wait for the client, see proxied_stalls() */
-	PROXIED_CONTENT_LEAST = 4096,       /* bytes of a request's content that restart a time limit; fewer do not */
-	PROXIED_TUNNEL_MS = 60 * 60 * 1000, /* to wait for a byte in a tunnel */
-	PROXIED_INTERIM_MAX = 16            /* interim responses (1xx); more: 502 */
+	PROXIED_STALL_MS = 60 * 1000, /* to wait for the client, see proxied_stalls() */
+	PROXIED_CONTENT_LEAST = 4096, /* bytes of a request's content that restart a time limit; fewer do not */
+	PROXIED_INTERIM_MAX = 16      /* interim responses (1xx); more: 502 */
 };
 
 enum proxied_state {

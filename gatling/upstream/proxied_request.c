@@ -33,8 +33,8 @@ int64_t proxied_patience_ms(const struct proxied *p, const char **limit) {
 	const struct upstream_limits *limits = &p->limits;
 	const bool first = p->state <= PROXIED_WAITS;
 	*limit = first ? "upstream-first" : "upstream-between";
-	if (p->state == PROXIED_TUNNEL) return PROXIED_TUNNEL_MS;
 	return (p->state == PROXIED_CONNECTS ? limits->connect_s
+			: p->state == PROXIED_TUNNEL ? limits->tunnel_s
 			: first                      ? limits->first_s
 										 : limits->between_s) *
 		   INT64_C(1000);

@@ -21,8 +21,8 @@ struct proxied {
 	struct proxied_share *share; /* or NULL */
 	struct upstream_asker asker; /* its site is behind this struct, and the records */
 	struct upstream_limits limits;
-	uint64_t held;               /* bytes of the request's content that have been put */
-	int64_t waits_from_ms;       /* when the deadline was set */
+	uint64_t held;         /* bytes of the request's content that have been put */
+	int64_t waits_from_ms; /* when the deadline was set */
 	enum proxied_state state;
 	int failure;
 	unsigned tried; /* a bit for each address that has been tried */

@@ -155,7 +155,7 @@ static bool passes(const struct upstream_request *u, const struct connection_opt
 	static const struct slice ours[] = {
 		SLICE("host"),      SLICE("content-length"),   SLICE("x-forwarded-for"), SLICE("x-forwarded-proto"),
 		SLICE("forwarded"), SLICE("x-forwarded-host"), SLICE("http2-settings"),  SLICE("proxy"),
-		SLICE("expect")};
+		SLICE("expect"),    SLICE("x-real-ip")};
 	/* the upstream gets another key */
 	if (u->request->websocket && slice_equal_nocase(name, SLICE("sec-websocket-key"))) return false;
 	if (is_of_proxies(name) && u->arrival->forwarding != FORWARDING_X_FORWARDED_FOR) return false;
@@ -221,6 +221,11 @@ static char *put_forwarded(char *at, const struct upstream_request *u) {
 	if (!peer_is_unix(last)) {
 		at = put_list(at, u, SLICE("X-Forwarded-For"), FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
 		at += peer_format(at, last);
+		at = text_copy(at, SLICE("\r\n"));
+	}
+	if (!peer_is_unix(u->arrival->client)) {
+		at = text_copy(at, SLICE("X-Real-IP: "));
+		at += peer_format(at, u->arrival->client);
 		at = text_copy(at, SLICE("\r\n"));
 	}
 	at = field_line_put(at, SLICE("X-Forwarded-Proto"), upstream_scheme(u));

@@ -19,7 +19,7 @@ enum {
 	UPSTREAM_LINES_MAX = UPSTREAM_HEAD_MAX + 4 * UPSTREAM_FIELDS_MAX + 64,
 	UPSTREAM_TRAILERS_MAX = HEAD_MAX + FIELDS_MAX,
 	/* Bytes of the head of a request. */
-	UPSTREAM_REQUEST_MAX = 2 * HEAD_MAX + TARGET_MAX + 3 * HOST_MAX + 3 * PEER_MAX + 1024
+	UPSTREAM_REQUEST_MAX = 2 * HEAD_MAX + TARGET_MAX + 3 * HOST_MAX + 4 * PEER_MAX + 1024
 };
 
 enum {
@@ -63,12 +63,12 @@ struct slice upstream_scheme(const struct upstream_request *request);
 
 /* Writes the head of a request to out (UPSTREAM_REQUEST_MAX bytes). Returns its length.
  *
- * X-Forwarded-For, -Proto, -Host and Forwarded (RFC 7239) are written by this server, and replace those of the client.
- * The values of a trusted proxy are kept, and the address of the proxy is appended to its list. Other fields that only
- * proxies write, such as X-Real-IP and all of X-Forwarded-*, are passed on from proxies that are trusted with
- * X-Forwarded-For, and from nobody else. Fields with '_' in their names are dropped, since applications cannot tell
- * them from others with '-' (RFC 3875, section 4.1.18). Proxy is dropped, since it would become HTTP_PROXY. Expect is
- * written by this server, if there is content to wait for. */
+ * X-Forwarded-For, -Proto, -Host, X-Real-IP and Forwarded (RFC 7239) are written by this server, and replace those of
+ * the client. The values of a trusted proxy are kept, and the address of the proxy is appended to its lists; X-Real-IP
+ * is the client alone. Other fields that only proxies write, such as True-Client-IP and all of X-Forwarded-*, are
+ * passed on from proxies that are trusted with X-Forwarded-For, and from nobody else. Fields with '_' in their names
+ * are dropped, since applications cannot tell them from others with '-' (RFC 3875, section 4.1.18). Proxy is dropped,
+ * since it would become HTTP_PROXY. Expect is written by this server, if there is content to wait for. */
 size_t upstream_request_head(char *out, const struct upstream_request *request);
 
 /* Writes the fields of a trailer section that are passed on to out (UPSTREAM_TRAILERS_MAX bytes), in the form of

@@ -8,7 +8,8 @@
 struct upstream_limits {
 	int connect_s;     /* to connect, with the handshake of TLS, */
 	int first_s;       /* from a request to the first byte of its response, */
-	int between_s;     /* and between two bytes */
+	int between_s;     /* and between two bytes, */
+	int tunnel_s;      /* or those of a WebSocket, either way */
 	uint64_t body_max; /* bytes of the content of a request; more: 413 */
 };
 

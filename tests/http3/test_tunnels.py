@@ -130,7 +130,7 @@ def test_an_upstream_hears_of_a_client_that_breaks_off(http3, client, how):
 
 
 def test_one_that_is_silent_stays_open(http3, client):
-    """Longer than requests and idle connections may be; see PROXIED_TUNNEL_MS."""
+    """Longer than requests and idle connections may be; see --limit upstream-tunnel."""
     with Upstream(echo) as upstream, passing(http3, upstream, "-T", "1", "--limit", "keepalive-timeout=1") as server:
         with client.Client(server) as c:
             stream, answer = opened(c)

@@ -43,6 +43,13 @@ def test_an_address_has_its_rate_and_its_burst(limited):
     eventually(lambda: any("requests refused over --limit address-rate: 1, the last from 127.0.0.1" in line for line in server.errors))
 
 
+def test_a_rate_may_be_of_a_minute(limited):
+    server = limited("--limit", "address-rate=60/m:2")
+    with server.connect() as c:
+        assert [c.get("/small.bin").status for _ in range(3)] == [200, 200, 429]
+        eventually(lambda: c.get("/small.bin").status == 200)  # a token comes back each second
+
+
 @pytest.mark.clear
 def test_streams_of_http2_count_as_requests(limited):
     server = limited("--limit", "address-rate=1:3")

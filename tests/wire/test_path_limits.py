@@ -180,9 +180,9 @@ WRONG = {
     b"/api/* body=1T": "body takes a number of bytes, or one with K, M or G appended",
     b"/api/* body=1 body=2": "body stands twice",
     b"/api/* upstream-first=0": "upstream-first takes a number of seconds from 1 to 86400",
-    b"/api/* address-rate=5:": "address-rate takes requests a second, and perhaps a burst, as 5:20",
+    b"/api/* address-rate=5:": "address-rate takes requests a second, and perhaps a burst, as 5:20 or 10/m",
     b"/api/* log=no": "log is on or off",
-    b"/api/* timeout=1": "'timeout' is no limit of a path: these are body, upstream-connect, upstream-first, upstream-between, address-rate and log",
+    b"/api/* timeout=1": "'timeout' is no limit of a path: these are body, upstream-connect, upstream-first, upstream-between, upstream-tunnel, address-rate and log",
     b"/a$ body=1": None,
     b"/*/* body=1": None,
 }

@@ -125,7 +125,7 @@ def test_help_and_version(build, request):
     assert run(build, "-h").stdout == done.stdout
     limits = run(build, "--help", "limits")
     assert limits.returncode == 0 and max(map(len, limits.stdout.splitlines())) <= 80
-    assert len(re.findall(r"^  [a-z-]+=(?:SECONDS|SIZE|N|N\[:BURST\]|BYTES) +\S.*\n +\(default: .+\)$", limits.stdout, re.MULTILINE)) == 19
+    assert len(re.findall(r"^  [a-z-]+=(?:SECONDS|SIZE|N|N\[:BURST\]|BYTES) +\S.*\n +\(default: .+\)$", limits.stdout, re.MULTILINE)) == 20
     version = run(build, "--version").stdout
     mechanism = request.node.callspec.id
     http3 = r"HTTP/3: ngtcp2 [\d.]+, nghttp3 [\d.]+|no HTTP/3 \(needs libngtcp2 >= .*, OpenSSL >= 3\.5\.1\)"

@@ -81,6 +81,7 @@ def test_a_request_is_passed_on_with_what_belongs_to_it(build):
         "Cookie: a=b",
         "Cookie: c=d",
         "X-Forwarded-For: 127.0.0.1",
+        "X-Real-IP: 127.0.0.1",
         f"X-Forwarded-Proto: {scheme}",
         "X-Forwarded-Host: www.example.org:81",
         f'Forwarded: for=127.0.0.1;proto={scheme};host="www.example.org:81"',
@@ -91,7 +92,7 @@ def test_a_request_is_passed_on_with_what_belongs_to_it(build):
 
 @pytest.mark.parametrize("trust,sent,passed", [
     ("127.0.0.1", ["X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.2", "X-Forwarded-Proto: https", "X-Forwarded-Host: a.example.org"],
-     {"X-Forwarded-For": "192.0.2.1, 192.0.2.2, 127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "a.example.org",
+     {"X-Forwarded-For": "192.0.2.1, 192.0.2.2, 127.0.0.1", "X-Real-IP": "192.0.2.2", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "a.example.org",
       "Forwarded": "for=192.0.2.2;proto={scheme};host=\"localhost\""}),
     ("127.0.0.1,forwarded", ["Forwarded: for=192.0.2.1", "X-Forwarded-For: 192.0.2.9"],
      {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "{scheme}", "Forwarded": "for=192.0.2.1, for=127.0.0.1;proto={scheme};host=\"localhost\""}),
@@ -110,7 +111,7 @@ def test_what_a_trusted_proxy_says_stays(build, trust, sent, passed):
 
 
 OF_PROXIES = [
-    "X-Real-IP", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "x-forwarded-ssl", "X-Forwarded-User", "X-Forwarded",
+    "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "x-forwarded-ssl", "X-Forwarded-User", "X-Forwarded",
     "X-FORWARDED-NEW", "X-SSL-Client-Verify", "SSL-Client-Cert", "X-Auth-Request-User", "WL-Proxy-Client-IP", "X-Envoy-External-Address", "Forwarded-For", "True-Client-IP", "CF-Connecting-IP", "Fastly-Client-IP", "X-Client-IP", "Client-IP",
     "X-Cluster-Client-IP", "X-Original-URL", "X-Original-Host", "X-Original-Forwarded-For", "X-Rewrite-URL", "Client-Cert", "Remote-User",
 ]  # fmt: skip
@@ -130,7 +131,7 @@ def test_what_only_proxies_say_comes_from_trusted_ones(build, trust, passed):
 
 def test_trailers_say_nothing_that_only_proxies_say(build):
     """Whoever sends them: a proxy puts these fields into a head."""
-    lines = "".join(f"{name}: evil\r\n" for name in [*OF_PROXIES, "X-Forwarded-For", "Forwarded", "X-Sum"])
+    lines = "".join(f"{name}: evil\r\n" for name in [*OF_PROXIES, "X-Real-IP", "X-Forwarded-For", "Forwarded", "X-Sum"])
     with Upstream() as upstream, passing(build, upstream, flags=("--trust", "127.0.0.1")) as server, server.connect() as c:
         c.send(f"POST /api/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n{lines}\r\n".encode())
         assert c.response().status == 200
@@ -1433,6 +1434,23 @@ def test_another_protocol_goes_both_ways(build):
         for _ in range(3):
             c.send(b"ping")
         assert c.rest() == b"firstPINGPINGPING"
+
+
+def test_a_silent_websocket_ends(plain):
+    def handle(link):
+        link.request()
+        link.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+        with contextlib.suppress(OSError):
+            while octets := link.take(4):
+                link.send(octets)
+
+    with Upstream(handle) as upstream, passing(plain, upstream, flags=("--limit", "upstream-tunnel=1")) as server, server.connect() as c:
+        assert c.get("/api/", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x").status == 101
+        for _ in range(3):
+            time.sleep(0.6)
+            c.send(b"ping")
+            assert c.socket.recv(4) == b"ping"
+        assert c.rest() == b""
 
 
 @pytest.mark.clear

@@ -132,6 +132,7 @@ def test_a_request_is_one_of_http_1_for_the_upstream(build):
             "user-agent: u",
             "cookie: a=b; c=d",
             "X-Forwarded-For: 127.0.0.1",
+            "X-Real-IP: 127.0.0.1",
             "X-Forwarded-Proto: http",
             "X-Forwarded-Host: www.example.org:81",
             'Forwarded: for=127.0.0.1;proto=http;host="www.example.org:81"',

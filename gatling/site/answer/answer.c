@@ -1,6 +1,6 @@
 /* answer.c - see answer.h. answer() decides in this order: method, what was answered a moment ago, site, path, HTTPS,
- * the owner's limits and fields, passwords of the site, whether the rules are known, forced rules, the file (with the passwords of
- * its directory), or what takes its place. */
+ * the owner's limits and fields, passwords of the site, whether the rules are known, forced rules, the file (with the
+ * passwords of its directory), or what takes its place. */
 #include "gatling/site/answer/answer.h"
 
 #include <errno.h>

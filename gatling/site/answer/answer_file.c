@@ -122,7 +122,9 @@ static void remember(const struct decision *d, struct resource *r) {
 	bool restricted = d->lookup.restricted || d->guarded || r->guard.permission != PERMISSION_OPEN;
 	/* not NAME.html for NAME: a new file NAME must be found at once */
 	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;
-	if (d->response->limits || rules || restricted || !exact || d->request->known & QUALIFIERS || tree_awaits(&d->context->tree)) return;
+	if (d->response->limits || rules || restricted || !exact || d->request->known & QUALIFIERS ||
+		tree_awaits(&d->context->tree))
+		return;
 	const int64_t fresh_ms = freshness_lasts_until(&r->freshness), site_ms = d->site->until_ms;
 	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, r,
 					  fresh_ms < site_ms ? fresh_ms : site_ms);

@@ -32,6 +32,13 @@ static bool rewrite(struct decision *d, struct slice target) {
 	return site_shows(d->site, decision_path(d));
 }
 
+/* Returns the owner's fields for the response of an upstream. */
+static struct slice added_by_owner(const struct decision *d) {
+	char *const text = d->context->room->lines;
+	if (!d->context->options->upstream_headers || !d->lookup.headers) return (struct slice){0};
+	return (struct slice){.at = text, .length = header_set_added(d->lookup.headers, d->filled, text)};
+}
+
 /* Has the response pass the request on to an upstream, whatever its method. forced: the realms have not been checked
  * yet. */
 static void answer_upstream(struct decision *d, const struct redirect *rule, bool forced) {
@@ -59,6 +66,7 @@ static void answer_upstream(struct decision *d, const struct redirect *rule, boo
 	d->response->site = d->site->prefix;
 	d->response->location = rule->target;
 	d->response->script = script;
+	d->response->lines = added_by_owner(d);
 }
 
 /* Answers with the file, page or index at the rewritten path. status: of the rule. Returns 0, or an errno if there is

@@ -290,7 +290,8 @@ static void make_items(struct cached_set *s, struct text *values) {
 		const struct header_field *f = s->field[i];
 		struct header_item item = {.name = f->name, .value = {.at = values->at}, .detach = f->detach};
 		end = end_of_joined(s, i);
-		for (unsigned n = i; n < end; n++) item.detach |= s->field[n]->fills;
+		for (unsigned n = i; n < end; n++) item.filled |= s->field[n]->fills;
+		item.detach |= item.filled;
 		for (unsigned n = i; n < end && !f->detach; n++) {
 			if (item.detach) {
 				s->field[filled++] = s->field[n];
@@ -454,5 +455,18 @@ size_t header_set_lines(const struct header_set *set, enum header_caching cachin
 		if (item->detach || describes_content(item->name) || allows_more(item, caching)) continue;
 		at = field_line_put(at, item->name, item->value);
 	}
+	return (size_t)(at - out);
+}
+
+size_t header_set_added(const struct header_set *set, struct slice filled, char *out) {
+	char *at = out;
+	size_t removed = 0;
+	for (unsigned i = 0; i < set->count; i++) {
+		const struct header_item *item = &set->item[i];
+		if (item->filled || header_named(item, "Content-Type") || header_named(item, "Content-Encoding")) continue;
+		if (item->detach && (removed += item->name.length + FIELD_LINE_MORE) > HEADER_OCTETS_MAX) continue;
+		at = field_line_put(at, item->name, item->detach ? SLICE("") : item->value);
+	}
+	at = text_copy(at, filled);
 	return (size_t)(at - out);
 }

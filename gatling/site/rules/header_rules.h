@@ -35,6 +35,7 @@ enum {
 struct header_item {
 	struct slice name, value; /* the name as it is written first */
 	bool detach;              /* there is no value here: the field is removed, or its line is in struct header_filled */
+	bool filled;              /* its line is there */
 };
 
 /* The fields of one response, each name once, except for Set-Cookie. Lines with replaced names are not part of it, so
@@ -57,6 +58,12 @@ enum header_caching { HEADER_CACHED, HEADER_CACHED_BRIEFLY, HEADER_UNCACHED };
  * Content-Type, Content-Encoding and X-Content-Type-Options, which describe a file, and a Cache-Control that allows
  * more than `caching`. */
 size_t header_set_lines(const struct header_set *set, enum header_caching caching, char *out);
+
+/* Writes the fields for the response of an upstream, as owner_fields_apply() takes them, to out (HEADER_ADDED_MAX
+ * bytes). Returns how many bytes that are. filled: the lines of struct header_filled. Leaves out Content-Type and
+ * Content-Encoding. */
+enum { HEADER_ADDED_MAX = 2 * HEADER_OCTETS_MAX };
+size_t header_set_added(const struct header_set *set, struct slice filled, char *out);
 
 /* Returns whether the item is a Cache-Control that lets caches keep a response for more than HEADER_BRIEF_S: with
  * "immutable" (RFC 8246), or a longer max-age or s-maxage. */

@@ -8,13 +8,14 @@
 #include "gatling/client/limit_value.h"
 #include "gatling/site/rules/pattern.h"
 
-enum word { BODY, CONNECT, FIRST, BETWEEN, RATE, LOG, WORDS };
+enum word { BODY, CONNECT, FIRST, BETWEEN, TUNNEL, RATE, LOG, WORDS };
 
 static const struct slice word_name[WORDS] = {
 	[BODY] = SLICE("body"),
 	[CONNECT] = SLICE("upstream-connect"),
 	[FIRST] = SLICE("upstream-first"),
 	[BETWEEN] = SLICE("upstream-between"),
+	[TUNNEL] = SLICE("upstream-tunnel"),
 	[RATE] = SLICE("address-rate"),
 	[LOG] = SLICE("log"),
 };
@@ -37,15 +38,17 @@ struct limit_rules {
 
 static bool take_value(struct path_limits *l, enum word word, struct slice value, struct rules_error *error) {
 	static const struct slice log_words[] = {SLICE("on"), SLICE("off")};
-	int *const seconds[WORDS] = {
-		[CONNECT] = &l->upstream.connect_s, [FIRST] = &l->upstream.first_s, [BETWEEN] = &l->upstream.between_s};
+	int *const seconds[WORDS] = {[CONNECT] = &l->upstream.connect_s,
+								 [FIRST] = &l->upstream.first_s,
+								 [BETWEEN] = &l->upstream.between_s,
+								 [TUNNEL] = &l->upstream.tunnel_s};
 	switch (word) {
 	case BODY:
 		return limit_size(value, &l->upstream.body_max) ||
 			   rules_fail(error, "body takes a number of bytes, or one with K, M or G appended");
 	case RATE:
 		return limit_rate(value, &l->rate) ||
-			   rules_fail(error, "address-rate takes requests a second, and perhaps a burst, as 5:20");
+			   rules_fail(error, "address-rate takes requests a second, and perhaps a burst, as 5:20 or 10/m");
 	case LOG:
 		l->unlogged = slice_equal(value, log_words[1]);
 		return slice_is_one_of(value, log_words, 2) || rules_fail(error, "log is on or off");
@@ -62,7 +65,7 @@ static bool take_word(struct limit_rule *rule, struct slice word, struct rules_e
 	if (place == WORDS)
 		return rules_fail(error,
 						  "'%.*s' is no limit of a path: these are body, upstream-connect, upstream-first, "
-						  "upstream-between, address-rate and log",
+						  "upstream-between, upstream-tunnel, address-rate and log",
 						  RULES_SHOWN(name));
 	if (rule->words & 1U << place) return rules_fail(error, "%.*s stands twice", RULES_SHOWN(name));
 	rule->words |= 1U << place;
@@ -129,6 +132,7 @@ static void apply(const struct limit_rule *rule, struct slice site, struct path_
 	if (rule->words & 1U << CONNECT) to->upstream.connect_s = l->upstream.connect_s;
 	if (rule->words & 1U << FIRST) to->upstream.first_s = l->upstream.first_s;
 	if (rule->words & 1U << BETWEEN) to->upstream.between_s = l->upstream.between_s;
+	if (rule->words & 1U << TUNNEL) to->upstream.tunnel_s = l->upstream.tunnel_s;
 	if (rule->words & 1U << RATE) to->rate = l->rate, to->rate_of = hash_octets(hash_octets(0, site), rule->text);
 	if (rule->words & 1U << LOG) to->unlogged = l->unlogged;
 	to->line = rule->line;

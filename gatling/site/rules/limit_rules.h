@@ -2,8 +2,8 @@
  *
  * A line is a pattern (pattern.h, PATTERN_EXACT) and what applies to the paths that it matches, as --limit has it:
  *   body=SIZE              content of a request for an upstream
- *   upstream-connect=SECONDS, upstream-first=SECONDS, upstream-between=SECONDS
- *   address-rate=N[:BURST] requests a second of an address, over all paths that the line matches
+ *   upstream-connect=, upstream-first=, upstream-between=, upstream-tunnel=SECONDS
+ *   address-rate=N[/UNIT][:BURST] requests of an address, over all paths that the line matches
  *   log=off, log=on        whether requests are logged
  * A comment after it begins with '#'. Lines that begin with '#' are ignored. Of the lines that match, the last that
  * names a limit sets it; those of --limit apply where none does. A wrong line is reported and ignored as a whole. */
