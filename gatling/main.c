@@ -24,6 +24,7 @@
 #include "gatling/media/media_type.h"
 #include "gatling/listen.h"
 #include "gatling/log/error_log.h"
+#include "gatling/log/log_sites.h"
 #include "gatling/broker/broker.h"
 #include "gatling/options/parse.h"
 #include "gatling/sandbox/account.h"
@@ -203,6 +204,15 @@ static int prepare_upstreams(const struct options *o, struct process *p, const s
 	return p->upstreams.tls ? 0 : notice_cannot("trust authorities of upstreams", file, wrong);
 }
 
+/* Returns whether a log can be written in a directory, or sets errno. */
+static bool can_log_in(const struct log_file *directory) {
+	struct log_file file = *directory;
+	file.name = LOG_NO_SITE ".log";
+	if (log_file_open(&file) == -1) return false;
+	log_file_close(&file);
+	return true;
+}
+
 /* Starts the process that opens files later, opens the logs, and looks for certificates. Returns 0, or -1 after
  * printing an error. */
 static int start_broker(const struct options *o, struct process *p) {
@@ -211,6 +221,8 @@ static int start_broker(const struct options *o, struct process *p) {
 	for (int i = 0; i < 2; i++)
 		if (path[i] && log_file_place(file[i], p->broker, path[i]) == -1)
 			return notice_cannot("log to", path[i], log_file_reason(errno));
+	if (o->log_dir && log_file_place_directory(&p->log_file, p->broker, o->log_dir) == -1)
+		return notice_cannot("log to", o->log_dir, log_file_reason(errno));
 	if (certificate_files_new(&o->tls, o->root, p->broker, &p->files) == -1) return -1;
 	if (broker_start(p->broker, o->sandbox, NULL) == -1)
 		return notice_cannot("start", "the process that opens files", strerror(errno));
@@ -218,8 +230,9 @@ static int start_broker(const struct options *o, struct process *p) {
 		if (path[i] && log_file_open(file[i]) == -1) return notice_cannot("log to", path[i], log_file_reason(errno));
 		if (path[i] && i == 0) error_log_open(&p->error_log);
 	}
+	if (o->log_dir && !can_log_in(&p->log_file)) return notice_cannot("log to", o->log_dir, log_file_reason(errno));
 	certificate_files_find(&o->tls, &p->files);
-	if (!p->files && !o->log_file && !o->error_log) broker_stop(p->broker);
+	if (!p->files && !o->log_file && !o->log_dir && !o->error_log) broker_stop(p->broker);
 	return 0;
 }
 

@@ -101,8 +101,10 @@ static int start(struct worker *w) {
 	w->acceptor.context = &w->context;
 	w->acceptor.workers = (unsigned)w->options->workers;
 	w->context.memory_max = w->options->conn.memory / (unsigned)w->options->workers;
-	w->context.batches =
-		(struct batch_pool){.now_ns = &w->context.site.now_ns, .queue = w->log, .style.format = w->options->log};
+	w->context.batches = (struct batch_pool){.now_ns = &w->context.site.now_ns,
+											 .queue = w->log,
+											 .style.format = w->options->log,
+											 .by_site = w->options->log_dir};
 	w->context.exchanges = (struct exchange_context){.site = &w->context.site,
 													 .batches = &w->context.batches,
 													 .limits = w->limits,

@@ -26,7 +26,7 @@ def test_a_reference_leads_to_a_section_or_a_page(name):
 
 
 def test_the_options_of_the_help_are_those_of_the_manual(plain):
-    said = subprocess.run([plain / "gatling", "--help"], capture_output=True, text=True, check=True).stdout
+    said = "".join(subprocess.run([plain / "gatling", "--help", *of], capture_output=True, text=True, check=True).stdout for of in ((), ("acme",)))
     helped = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said, re.MULTILINE))
     listed = options("\n".join(re.findall(r"^\.It (.*Fl Fl .*)$", PAGES["gatling.8"].split(".Sh SIGNALS")[0], re.MULTILINE)))
     assert listed == helped

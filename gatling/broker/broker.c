@@ -35,7 +35,7 @@ static char *absolute(const char *path, size_t length) {
 
 int broker_add(struct broker *o, const char *path, enum broker_rule rule, const char **name) {
 	const char *slash = strrchr(path, '/');
-	const bool directory = broker_of_directory(rule) || rule == BROKER_SOCKETS;
+	const bool directory = broker_of_directory(rule) || rule == BROKER_SOCKETS || rule == BROKER_LOGS;
 	*name = directory ? path + strlen(path) : slash ? slash + 1 : path;
 	errno = ENOMEM;
 	if (o->places == BROKER_PLACES) return -1;
@@ -47,7 +47,7 @@ int broker_add(struct broker *o, const char *path, enum broker_rule rule, const 
 		free(p.path);
 		return -1;
 	}
-	if (rule == BROKER_PEMS || rule == BROKER_LOG) p.directory = fd;
+	if (rule == BROKER_PEMS || broker_of_logs(rule)) p.directory = fd;
 	else if (fd != -1) close(fd);
 	o->place[o->places] = p;
 	return o->places++;

@@ -23,9 +23,9 @@ struct broker *broker_new(void);
 /* Adds a place: the directory path or, for BROKER_FILE, BROKER_LOG and BROKER_SOCKET, the directory of the file path.
  * That of sockets need not exist yet. Call it before broker_start(). The directory is opened by its path for each
  * request, since another one may have taken its place. But that of BROKER_PEMS is opened only here, since it is the
- * root, in which the server stays; and that of BROKER_LOG, since users who may rename a directory above it must not
- * choose where root writes. The places of one broker are all for sockets, or none is. *name becomes the name of the
- * file, within path, which must stay valid. Returns the number of the place, or -1 with errno. */
+ * root, in which the server stays; and those of BROKER_LOG and BROKER_LOGS, since users who may rename a directory
+ * above it must not choose where root writes. The places of one broker are all for sockets, or none is. *name becomes
+ * the name of the file, within path, which must stay valid. Returns the number of the place, or -1 with errno. */
 int broker_add(struct broker *broker, const char *path, enum broker_rule rule, const char **name);
 
 /* Has the process never connect to the socket file that is at path now, whatever leads to it: a symlink, a hard link.

@@ -34,6 +34,7 @@ static bool name_fits(enum broker_rule rule, const char *name) {
 	static const char *const patterns[][2] = {
 		[BROKER_PEMS] = {"*.pem"},
 		[BROKER_PAIRS] = {"?*/fullchain.pem", "?*/privkey.pem"},
+		[BROKER_LOGS] = {"?*.log"},
 	};
 	for (int i = 0; i < 2 && patterns[rule][i]; i++)
 		if (fnmatch(patterns[rule][i], name, FNM_PATHNAME | FNM_PERIOD) == 0) return true;
@@ -43,6 +44,7 @@ static bool name_fits(enum broker_rule rule, const char *name) {
 static bool name_allowed(const struct broker_place *p, const char *name) {
 	switch (p->rule) {
 	case BROKER_PEMS:
+	case BROKER_LOGS:
 	case BROKER_PAIRS: return name_fits(p->rule, name);
 	case BROKER_LOG:
 	case BROKER_FILE: return strcmp(name, p->name) == 0;
@@ -52,8 +54,8 @@ static bool name_allowed(const struct broker_place *p, const char *name) {
 
 static bool is_allowed(const struct broker_place *p, const struct broker_request *q) {
 	switch (q->action) {
-	case ACTION_OPEN_LOG: return p->rule == BROKER_LOG && name_allowed(p, q->name);
-	case ACTION_READ: return p->rule != BROKER_LOG && name_allowed(p, q->name);
+	case ACTION_OPEN_LOG: return broker_of_logs(p->rule) && name_allowed(p, q->name);
+	case ACTION_READ: return !broker_of_logs(p->rule) && name_allowed(p, q->name);
 	case ACTION_STAT: return name_allowed(p, q->name) || (broker_of_directory(p->rule) && strcmp(q->name, ".") == 0);
 	case ACTION_LIST: return broker_of_directory(p->rule);
 	case ACTION_LOOK: return p->rule == BROKER_PAIRS;
@@ -74,7 +76,7 @@ struct resolved {
  * must belong to root or to the owner of its target. Returns 0 or an errno. */
 static int resolve(const struct broker_place *p, const char *name, struct resolved *r) {
 	struct stat before, after;
-	r->nofollow = p->rule == BROKER_PEMS || p->rule == BROKER_LOG; /* a log must not be a symlink, either */
+	r->nofollow = p->rule == BROKER_PEMS || broker_of_logs(p->rule); /* a log must not be a symlink, either */
 	r->owner = 0;
 	memcpy(r->path, name, strlen(name) + 1);
 	if (p->rule != BROKER_PEMS) return 0;
@@ -101,7 +103,7 @@ static int check_place(const struct broker_place *p) {
 /* Fills in *st, and opens the file unless only that is requested. Does not wait for the reader of a pipe. Returns 0 or
  * an errno. */
 static int look_up(const struct broker_place *p, const struct broker_request *q, struct stat *st, int *fd) {
-	bool log = p->rule == BROKER_LOG;
+	const bool log = broker_of_logs(p->rule);
 	struct resolved r;
 	int flags = (log ? O_WRONLY | O_APPEND | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	int error = log ? check_place(p) : 0;

@@ -5,6 +5,8 @@
 
 bool broker_of_directory(enum broker_rule rule) { return rule == BROKER_PEMS || rule == BROKER_PAIRS; }
 
+bool broker_of_logs(enum broker_rule rule) { return rule == BROKER_LOG || rule == BROKER_LOGS; }
+
 bool broker_of_sockets(enum broker_rule rule) { return rule == BROKER_SOCKETS || rule == BROKER_SOCKET; }
 
 const char *broker_name_in(const char *directory, const char *path) {

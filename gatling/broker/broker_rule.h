@@ -25,11 +25,15 @@ enum broker_rule {
 	BROKER_PAIRS,   /* NAME/fullchain.pem and NAME/privkey.pem, for reading; each NAME may be listed */
 	BROKER_SOCKETS, /* unix sockets in a directory, to connect to */
 	BROKER_SOCKET,  /* the unix socket of that name, to connect to */
-	BROKER_LOG      /* the file of that name, which may not exist yet, for appending */
+	BROKER_LOG,     /* the file of that name, which may not exist yet, for appending */
+	BROKER_LOGS     /* NAME.log in a directory, likewise */
 };
 
 /* Returns whether the names in a place with this rule may be listed. */
 bool broker_of_directory(enum broker_rule rule);
+
+/* Returns whether the rule is one for logs. */
+bool broker_of_logs(enum broker_rule rule);
 
 /* Returns whether the rule is one for sockets. */
 bool broker_of_sockets(enum broker_rule rule);

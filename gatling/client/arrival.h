@@ -15,9 +15,10 @@ struct arrival {
 	bool copied;                /* the server copies all bytes that it sends, since it encrypts or frames them */
 
 	/* How far the request has come. */
-	int failed;    /* the status to answer if it could not be passed on; else 0 */
-	bool rated;    /* it has been counted for the rate of its path */
-	bool may_wait; /* it may wait for a job; otherwise a slow answer is replaced by a cheaper one or 503 */
+	struct slice site; /* the path of the directory of the site that has decided, "" for the root; absent: none has */
+	int failed;        /* the status to answer if it could not be passed on; else 0 */
+	bool rated;        /* it has been counted for the rate of its path */
+	bool may_wait;     /* it may wait for a job; otherwise a slow answer is replaced by a cheaper one or 503 */
 	/* WAITS_MAX hashes of the paths that were prefetched for it, 0 where there is none; NULL: it has not waited. After
 	 * that many jobs it is answered without waiting. */
 	const uint64_t *prefetched;

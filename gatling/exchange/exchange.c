@@ -42,6 +42,7 @@ static void ask_site(struct exchange *x, struct response *r) {
 	arrival->client_is_known = !arrival->forwarding || !forwarding_of(x->context->trust, arrival->client);
 	arrival->rated = x->rated;
 	answer(x->context->site, x->request, arrival, r);
+	arrival->site = r->site;
 	if (!r->limits) return;
 	x->rated = true;
 	x->unlogged = r->limits->unlogged;

@@ -104,6 +104,13 @@ static void keep_line(struct batch_pool *pool) {
 	x->lines_length += line_room(length);
 }
 
+/* Writes the name of a site, and a tab. Returns the bytes written. */
+static size_t put_site(char *out, struct slice site) {
+	if (site.length > LOG_SITE_MAX) site.length = 0;
+	if (site.length) site.length--; /* its slash */
+	return (size_t)(TEXT_JOIN(out, site, SLICE("\t")) - out);
+}
+
 /* Writes the line of a request to pool->line, without its end. Returns the bytes written. */
 static size_t format_line(struct batch_pool *pool, const struct arrival *arrival, const struct request *request,
 						  struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
@@ -120,7 +127,8 @@ static size_t format_line(struct batch_pool *pool, const struct arrival *arrival
 	a.status = status;
 	a.bytes = bytes;
 	a.upstream = upstream;
-	return access_format(pool->line, &pool->style, &a);
+	const size_t length = pool->by_site ? put_site(pool->line, arrival->site) : 0;
+	return length + access_format(pool->line + length, &pool->style, &a);
 }
 
 void response_batch_note(struct batch_pool *pool, struct response_batch *x, const struct arrival *arrival,

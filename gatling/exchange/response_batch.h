@@ -6,6 +6,7 @@
 #include "gatling/client/arrival.h"
 #include "gatling/log/access.h"
 #include "gatling/log/log.h"
+#include "gatling/log/log_sites.h"
 #include "gatling/status/counters.h"
 #include "io/iob.h"
 
@@ -35,10 +36,11 @@ struct batch_pool {
 	const int64_t *now_ns;   /* the monotonic clock, as of this turn of the loop */
 	struct log_queue *queue; /* NULL: no log */
 	struct access_style style;
+	bool by_site;  /* a line begins with its site, as log_sites.h has it */
 	time_t second; /* since 1970: the wall clock, as the lines say it */
 	/* The line that was written last, and the batch that has room for it, until it is logged or copied there: most
 	 * responses are logged before there is another one. NULL: none. */
-	char line[ACCESS_LINE_MAX + ACCESS_END_MAX];
+	char line[LOG_SITE_MAX + 1 + ACCESS_LINE_MAX + ACCESS_END_MAX];
 	size_t line_length;
 	struct response_batch *line_of;
 	struct response_batch *spare[BATCH_SIZES];

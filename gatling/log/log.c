@@ -3,19 +3,18 @@
 #include "gatling/log/log.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
+#include "gatling/log/log_sites.h"
+#include "gatling/log/log_sink.h"
 
 enum { NOTE_MAX = 64 }; /* bytes of the line about dropped lines */
 
@@ -39,12 +38,10 @@ struct log_queue {
 
 struct log {
 	/* owned by the thread */
-	struct log_file file;
+	struct log_sink sink;
+	struct log_sites *sites; /* instead of it, or NULL */
 	bool json;
-	char rest[LOG_BATCH];      /* the rest of a line whose start has been written */
-	size_t rest_length;        /* 0: there is none */
-	struct log_queue *rest_of; /* the queue of that line */
-	notice_time told;          /* when dropped lines may be reported again */
+	notice_time told; /* when dropped lines may be reported again */
 	/* guarded by the mutex */
 	bool reopen, stopping, ended, abandoned;
 	struct log_queue *all;
@@ -67,7 +64,7 @@ struct log_queue *log_queue_new(struct log *log) {
 /* Reports that lines are dropped, and why. Those of the error log (shared) are reported on stderr. */
 static void complain(const struct log_queue *l, const char *reason) {
 	char text[NOTICE_TEXT_MAX];
-	const char *path = l->log->file.path;
+	const char *path = l->log->sink.file.path;
 	if (!notice_due(&l->log->told)) return;
 	snprintf(text, sizeof text, "cannot write the %slog%s%s: %s: its lines are dropped", l->shared ? "error " : "",
 			 path ? " " : "", path ? path : "", reason);
@@ -134,45 +131,10 @@ void log_flush(struct log_queue *l, int64_t now_ms) {
 
 /* --- the thread --- */
 
-/* Writes a whole text, also to a non-blocking descriptor. Returns the bytes written: fewer on an error. */
-static size_t write_text(int fd, const char *text, size_t length) {
-	size_t written = 0;
-	while (written < length) {
-		ssize_t n = write(fd, text + written, length - written);
-		if (n > 0) {
-			written += (size_t)n;
-		} else if (n == -1 && errno == EAGAIN) {
-			struct pollfd p = {.fd = fd, .events = POLLOUT};
-			(void)poll(&p, 1, -1);
-		} else if (n != -1 || errno != EINTR) {
-			break;
-		}
-	}
-	return written;
-}
-
-/* Writes the rest of a line. Returns false if that fails: nothing else may follow the start of a line. */
-static bool write_rest(struct log *log) {
-	size_t n = write_text(log->file.fd, log->rest, log->rest_length);
-	log->rest_length -= n;
-	if (n) memmove(log->rest, log->rest + n, log->rest_length);
-	return log->rest_length == 0;
-}
-
 /* Writes lines, each with its newline. Returns how many could not be written. */
 static unsigned long write_lines(struct log_queue *l, const char *text, size_t length) {
-	struct log *log = l->log;
-	size_t written = write_rest(log) ? write_text(log->file.fd, text, length) : 0;
-	if (written && text[written - 1] != '\n') {
-		const char *start = text + written, *newline = memchr(start, '\n', length - written);
-		log->rest_length = (size_t)(newline + 1 - start);
-		memcpy(log->rest, start, log->rest_length);
-		log->rest_of = l;
-		written += log->rest_length;
-	}
-	unsigned long lost = 0;
-	for (size_t i = written; i < length; i++) lost += text[i] == '\n';
-	return lost;
+	if (l->log->sites) return log_sites_write(l->log->sites, l, text, length);
+	return log_sink_write(&l->log->sink, l, text, length);
 }
 
 /* Writes the batch of a queue, and then, if there is room, how many lines were dropped. */
@@ -180,14 +142,16 @@ static void write_batch(struct log_queue *l, const struct log_batch *b) {
 	char note[NOTE_MAX];
 	unsigned long lost = write_lines(l, b->text, b->length);
 	if (lost) {
-		complain(l, strerror(errno));
+		complain(l, log_file_reason(errno));
 		drop(l, lost);
 		return;
 	}
 	unsigned long dropped = atomic_exchange(&l->dropped, 0);
 	if (!dropped) return;
 	const char *format = l->log->json ? "{\"dropped\":%lu}\n" : "# %lu log lines dropped\n";
-	if (write_lines(l, note, (size_t)snprintf(note, sizeof note, format, dropped)))
+	const size_t tab = l->log->sites ? 1 : 0; /* behind the name of no site */
+	note[0] = '\t';
+	if (write_lines(l, note, tab + (size_t)snprintf(note + tab, sizeof note - 1, format, dropped)))
 		atomic_fetch_add(&l->dropped, dropped);
 }
 
@@ -214,32 +178,26 @@ static void complain_of_old_file(const struct log *log, int error) {
 	char text[NOTICE_TEXT_MAX];
 	/* not that of the file itself, which would be created */
 	const char *reason = error == ENOENT ? "its directory does not exist" : log_file_reason(error);
-	snprintf(text, sizeof text, "cannot open %s again, going on with the old file: %s", log->file.path, reason);
+	snprintf(text, sizeof text, "cannot open %s again, going on with the old file: %s", log->sink.file.path, reason);
 	notice_line(LEVEL_ERROR, "%s", text);
 	if (log->all && log->all->shared) notice_of_sink(text);
 }
 
-/* Opens the file again. A line whose start is in the old file is completed there, or dropped. */
-static void reopen_file(struct log *log) {
-	struct stat old = {0}, new = {0};
-	(void)write_rest(log);
-	(void)fstat(log->file.fd, &old); /* both succeed on an open descriptor */
-	if (log_file_open(&log->file) == -1) {
-		complain_of_old_file(log, errno);
-		return;
-	}
-	(void)fstat(log->file.fd, &new);
-	if (!log->rest_length || (old.st_dev == new.st_dev &&old.st_ino == new.st_ino)) return;
-	log->rest_length = 0;
-	drop(log->rest_of, 1);
+static void open_again(struct log *log) {
+	struct log_queue *lost = NULL;
+	if (log->sites) log_sites_reopen(log->sites);
+	else if (log_sink_reopen(&log->sink, &lost) == -1) complain_of_old_file(log, errno);
+	if (lost) drop(lost, 1);
 }
 
 static void log_free(struct log *log) {
+	if (log->sites) log_sites_close(log->sites);
+	else (void)log_sink_close(&log->sink);
 	for (struct log_queue *l; (l = log->all);) {
 		log->all = l->next;
 		free(l);
 	}
-	log_file_close(&log->file);
+	free(log->sites);
 	free(log);
 }
 
@@ -262,7 +220,7 @@ static void *log_thread(void *argument) {
 		bool wrote = write_handed(log);
 		if (reopen) {
 			pthread_mutex_unlock(&log->mutex);
-			reopen_file(log);
+			open_again(log);
 			pthread_mutex_lock(&log->mutex);
 		} else if (!wrote && log->stopping) {
 			break;
@@ -285,19 +243,24 @@ static void *log_thread(void *argument) {
 struct log *log_start(const struct log_file *file, bool json) {
 	struct log *log = calloc(1, sizeof *log);
 	if (!log) return NULL;
-	log->file = *file;
+	log->sink.file = *file;
 	log->json = json;
+	if (log_file_is_directory(file) && !(log->sites = log_sites_new(file))) {
+		free(log);
+		return NULL;
+	}
 	pthread_mutex_init(&log->mutex, NULL);
 	pthread_cond_init(&log->changed, NULL);
 	int error = pthread_create(&log->thread, NULL, log_thread, log);
 	if (!error) return log;
+	free(log->sites);
 	free(log);
 	errno = error;
 	return NULL;
 }
 
 void log_reopen(struct log *log) {
-	if (log->file.broker) (void)set(log, &log->reopen);
+	if (log->sink.file.broker) (void)set(log, &log->reopen);
 }
 
 void log_stop(struct log *log) {

@@ -11,6 +11,14 @@ int log_file_place(struct log_file *file, struct broker *broker, const char *pat
 	return file->place == -1 ? -1 : 0;
 }
 
+int log_file_place_directory(struct log_file *file, struct broker *broker, const char *path) {
+	*file = (struct log_file){.fd = -1, .broker = broker, .path = path};
+	file->place = broker_add(broker, path, BROKER_LOGS, &file->name);
+	return file->place == -1 ? -1 : 0;
+}
+
+bool log_file_is_directory(const struct log_file *file) { return file->name && !*file->name; }
+
 int log_file_open(struct log_file *file) {
 	int fd = broker_open_log(file->broker, file->place, file->name);
 	if (fd == -1) return -1;

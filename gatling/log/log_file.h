@@ -17,6 +17,11 @@ struct log_file {
  * -1 with errno. */
 int log_file_place(struct log_file *file, struct broker *broker, const char *path);
 
+/* Adds a directory in which the files have the names NAME.log. Sets file->name to "", for copies of *file that have a
+ * name. */
+int log_file_place_directory(struct log_file *file, struct broker *broker, const char *path);
+bool log_file_is_directory(const struct log_file *file);
+
 /* Opens the file for appending, creates it if it does not exist, and closes the old one. Symlinks may lead to its
  * directory, but it must not be a symlink itself: users who may write there must not choose what root appends to.
  * Returns 0, or -1 with errno, and then keeps the old one. */

@@ -61,7 +61,7 @@ struct response {
 	/* Of the path: of the owner of the site; NULL: none but the operator's. answer() sets it, response_status() does
 	 * not. */
 	const struct path_limits *limits;
-	struct slice site; /* with upstream: as in struct upstream_request */
+	struct slice site; /* the path of the directory of the site, "" for the root; absent: none. answer() sets it, too */
 };
 
 /* Sets the status, and no content of its own; nothing is released. With 429 and 503, lines has a Retry-After. */

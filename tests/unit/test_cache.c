@@ -548,9 +548,10 @@ static void an_answer_is_kept_while_its_resource_is_valid(void **state) {
 	settle();
 	struct resource *a = resource_at("a");
 	assert_int_equal(freshness_lasts_until(&a->freshness), now_ms + CACHE_CHECK_MS);
-	answer_cache_keep(&answers, host, 80, path, a, freshness_lasts_until(&a->freshness));
-	assert_ptr_equal(answer_cache_find(&answers, host, 80, path, now_ms), a);
-	assert_ptr_equal(answer_cache_find(&answers, host, 80, path, freshness_lasts_until(&a->freshness) - 1), a);
+	answer_cache_keep(&answers, host, 80, path, none, a, freshness_lasts_until(&a->freshness));
+	assert_ptr_equal(answer_cache_find(&answers, host, 80, path, now_ms)->resource, a);
+	assert_ptr_equal(answer_cache_find(&answers, host, 80, path, freshness_lasts_until(&a->freshness) - 1)->resource,
+					 a);
 	assert_null(answer_cache_find(&answers, host, 80, path, freshness_lasts_until(&a->freshness)));
 	assert_null(answer_cache_find(&answers, host, 81, path, now_ms));
 	assert_null(answer_cache_find(&answers, host, 80, other, now_ms));
@@ -558,18 +559,18 @@ static void an_answer_is_kept_while_its_resource_is_valid(void **state) {
 	/* the same octets, divided in another way, are another request */
 	assert_null(answer_cache_find(&answers, SLICE("a.test/"), 80, SLICE("a"), now_ms));
 	/* a resource is kept for one request at a time */
-	answer_cache_keep(&answers, none, 80, path, a, freshness_lasts_until(&a->freshness));
-	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms), a);
+	answer_cache_keep(&answers, none, 80, path, none, a, freshness_lasts_until(&a->freshness));
+	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms)->resource, a);
 	assert_null(answer_cache_find(&answers, host, 80, path, now_ms));
 	struct resource *b = resource_at("b");
-	answer_cache_keep(&answers, none, 80, path, b, freshness_lasts_until(&b->freshness));
-	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms), b);
+	answer_cache_keep(&answers, none, 80, path, none, b, freshness_lasts_until(&b->freshness));
+	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms)->resource, b);
 	cache_drop(cache, a);
-	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms), b);
+	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms)->resource, b);
 	cache_drop(cache, b);
 	assert_null(answer_cache_find(&answers, none, 80, path, now_ms));
 	b = resource_at("b");
-	answer_cache_keep(&answers, host, 80, all, b, freshness_lasts_until(&b->freshness));
+	answer_cache_keep(&answers, host, 80, all, none, b, freshness_lasts_until(&b->freshness));
 	assert_null(answer_cache_find(&answers, host, 80, all, now_ms));
 }
 

@@ -130,6 +130,7 @@ static void decide_by_site(struct decision *d, bool serves, bool passes, bool to
 	if (!d->site && errno == EINPROGRESS) expect_file(c, q);
 	int status = d->site ? 0 : response_status_of(errno);
 	if (d->site) {
+		r->site = d->site->prefix;
 		d->local = text_copy(d->path, d->site->prefix);
 		d->admitted = d->site->guard.permission == PERMISSION_OPEN;
 		d->lookup.restricted = !d->admitted;
@@ -195,6 +196,7 @@ static void decide(const struct site_context *c, const struct request *q, const 
 
 void answer(const struct site_context *c, const struct request *q, const struct arrival *arrival, struct response *r) {
 	r->limits = NULL;
+	r->site = (struct slice){0};
 	if (c->tree.remote) remote_decide(c->remote, arrival->since_ms);
 	decide(c, q, arrival, r);
 	if (!tree_awaits(&c->tree)) return;

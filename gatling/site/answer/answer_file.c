@@ -126,21 +126,23 @@ static void remember(const struct decision *d, struct resource *r) {
 		tree_awaits(&d->context->tree))
 		return;
 	const int64_t fresh_ms = freshness_lasts_until(&r->freshness), site_ms = d->site->until_ms;
-	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, r,
+	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, d->site->prefix, r,
 					  fresh_ms < site_ms ? fresh_ms : site_ms);
 }
 
 bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
 				  const struct arrival *arrival, struct response *r) {
-	struct resource *resource =
+	const struct cached_answer *known =
 		q->known & QUALIFIERS ? NULL : answer_cache_find(c->answers, host, arrival->port, q->path, c->now_ms);
-	if (!resource) return false;
+	if (!known) return false;
+	struct resource *const resource = known->resource;
 	int coding = best_coding(q, resource);
 	struct representation *f = coding == -1 ? NULL : resource->representation[coding];
 	if (!f || !f->validators.etag.at || representation_changed(f)) return false;
 	cache_found(resource, c->now_ms);
 	representation_retain(f);
 	r->representation = f;
+	r->site = known->site;
 	if (precondition_status(q, &f->validators)) r->status = 304; /* without QUALIFIERS it can be no other */
 	send_copy(c, q, arrival, resource, r);
 	return true;

@@ -63,7 +63,6 @@ static void answer_upstream(struct decision *d, const struct redirect *rule, boo
 	response_status(d->response, 0);
 	d->response->user = user;
 	d->response->upstream = rule->upstream;
-	d->response->site = d->site->prefix;
 	d->response->location = rule->target;
 	d->response->script = script;
 	d->response->lines = added_by_owner(d);
