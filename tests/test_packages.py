@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 PACKAGES = Path(__file__).resolve().parent.parent / ".ci" / "packages"
-USED = ("awk", "cat", "env", "paste", "sh", "sort", "tr", "uname")
+USED = ("awk", "cat", "env", "paste", "sed", "sh", "sort", "tr", "uname")
 HTTP3 = ("libnghttp3-dev", "libngtcp2-crypto-ossl-dev", "libngtcp2-dev")
-LIBRARIES = "libc6-dev libcrypt-dev libnghttp2-dev libowfat-dev libseccomp-dev libssl-dev zlib1g-dev"
+LIBRARIES = "libc6-dev libcrypt-dev libnghttp2-dev libowfat-dev libseccomp-dev libssl-dev linux-libc-dev zlib1g-dev"
 SUDO = {"of no use": "exit 1", "without a password": '[ "$1" = -n ] || exec "$@"'}
 
 
 class Machine:
-    """A PATH with few commands in it. asked has a line for each use of apt-get and sudo. suites: those that apt knows."""
+    """A PATH with few commands in it. asked has a line for each use of the package manager and sudo. suites: those that apt knows."""
 
-    def __init__(self, directory, uid=0, sudo=None, compiler=None, suites=()):
+    def __init__(self, directory, uid=0, sudo=None, compiler=None, suites=(), manager="apt-get"):
         self.bin, self.asked = directory / "bin", directory / "asked"
         self.bin.mkdir()
         self.asked.touch()
@@ -26,11 +26,11 @@ class Machine:
             (self.bin / name).symlink_to(shutil.which(name))
         self.write("id", f"echo {uid}")
         configured = '[ "$1 $2" = "indextargets --no-release-info" ]'  # else only those whose lists have been fetched
-        self.write("apt-get", f'{configured} && echo "{" ".join(suites)}" || echo "apt-get $*" >> {self.asked}')
+        self.write(manager, f'{configured} && echo "{" ".join(suites)}" || echo "apt-get $*" >> {self.asked}')
         if sudo:
             self.write("sudo", f'echo "sudo $*" >> {self.asked}; {sudo}')
         if compiler:
-            self.write(compiler, "exit 0")
+            self.write(compiler, "echo /usr/lib/any")  # it finds every header and library
 
     def write(self, name, script):
         (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
@@ -44,7 +44,7 @@ class Machine:
         return done.returncode == 0, done.stderr, self.asked.read_text().splitlines()
 
 
-pytestmark = pytest.mark.skipif(os.uname().sysname != "Linux", reason="names of Debian")
+pytestmark = pytest.mark.skipif(os.uname().sysname != "Linux", reason="names of Linux")
 
 
 def test_root_installs_the_compiler_too(tmp_path):
@@ -57,7 +57,7 @@ def test_root_installs_the_compiler_too(tmp_path):
 def test_a_user_is_told_the_command_and_asked_for_no_password(tmp_path, sudo):
     there, said, asked = Machine(tmp_path, uid=1000, sudo=sudo).packages("install", "build")
     assert not there and not [line for line in asked if line != "sudo -n true"]
-    assert said == (f"gatling: missing: cc crypt.h fmt.h nghttp2/nghttp2.h openssl/sha.h seccomp.h stdio.h zlib.h: "
+    assert said == (f"gatling: missing: cc crypt.h fmt.h libc.a linux/landlock.h nghttp2/nghttp2.h openssl/sha.h seccomp.h stdio.h zlib.h: "
                     f"install with: sudo apt-get install --no-install-recommends gcc {LIBRARIES}\n")  # fmt: skip
 
 
@@ -65,6 +65,38 @@ def test_a_user_with_a_sudo_that_asks_for_no_password_installs(tmp_path):
     _, _, asked = Machine(tmp_path, uid=1000, sudo=SUDO["without a password"]).packages("install", "build")
     assert len([line for line in asked if line.startswith("sudo env DEBIAN_FRONTEND=noninteractive apt-get ")]) == 2
     assert asked[-1].endswith(f"install -y --no-install-recommends gcc {LIBRARIES}")
+
+
+ELSEWHERE = {
+    "dnf": "dnf install gcc glibc-devel glibc-static kernel-headers libnghttp2-devel libowfat-devel libseccomp-devel libxcrypt-devel openssl-devel zlib-devel",
+    "apk": "apk add gcc libowfat-dev libseccomp-dev linux-headers musl-dev nghttp2-dev openssl-dev zlib-dev",
+    "pacman": "pacman -S gcc glibc libnghttp2 libseccomp libxcrypt linux-api-headers openssl zlib; in the AUR: libowfat",
+}
+
+
+@pytest.mark.parametrize("manager", ELSEWHERE)
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_fedora_alpine_and_arch_are_told_the_command(tmp_path, manager, uid):
+    there, said, asked = Machine(tmp_path, uid=uid, sudo=SUDO["without a password"], manager=manager).packages("install", "build", "maybe-http3")
+    assert not there and [line for line in asked if line != "sudo -n true"] == []
+    assert said.split(": install with: ")[1] == f"{'sudo ' if uid else ''}{ELSEWHERE[manager]}\n"
+
+
+def test_who_only_looks_there_is_told_what_tells_the_command(tmp_path):
+    there, said, asked = Machine(tmp_path, manager="apk").packages("see", "build")
+    assert not there and not asked and ": 'make deps' says how to install gcc libowfat-dev " in said
+
+
+def test_what_no_package_has_is_said(tmp_path):
+    machine = Machine(tmp_path, compiler="cc", manager="pacman")
+    machine.write("cc", 'case $1 in -print-file-name=libc.a) echo /usr/lib/libc.a;; -print*) echo "${1#*=}";; esac')
+    machine.write("python3", "exit 0")
+    assert machine.packages("install", "oci")[1] == "gatling: missing: libcrypto.a libnghttp2.a libseccomp.a libz.a: no package of this system has it\n"
+
+
+def test_each_thing_has_a_name_in_each_system():
+    rows = [line.split() for line in PACKAGES.read_text().split("table=")[1].split("\n'\n")[0].splitlines()[2:]]
+    assert len(rows) > 70 and [row for row in rows if len(row) != 8] == []
 
 
 def test_another_compiler_is_the_package_of_its_name(tmp_path):
