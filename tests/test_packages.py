@@ -57,7 +57,7 @@ def test_root_installs_the_compiler_too(tmp_path):
 def test_a_user_is_told_the_command_and_asked_for_no_password(tmp_path, sudo):
     there, said, asked = Machine(tmp_path, uid=1000, sudo=sudo).packages("install", "build")
     assert not there and not [line for line in asked if line != "sudo -n true"]
-    assert said == (f"gatling: missing: cc crypt.h fmt.h libc.a linux/landlock.h nghttp2/nghttp2.h openssl/sha.h seccomp.h stdio.h zlib.h: "
+    assert said == (f"gatling: missing: cc crypt.h fmt.h libc.a linux/landlock.h nghttp2/nghttp2.h openssl/sha.h seccomp.h stdio.h sys/queue.h zlib.h: "
                     f"install with: sudo apt-get install --no-install-recommends gcc {LIBRARIES}\n")  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_a_user_with_a_sudo_that_asks_for_no_password_installs(tmp_path):
 
 ELSEWHERE = {
     "dnf": "dnf install gcc glibc-devel glibc-static kernel-headers libnghttp2-devel libowfat-devel libseccomp-devel libxcrypt-devel openssl-devel zlib-devel",
-    "apk": "apk add gcc libowfat-dev libseccomp-dev linux-headers musl-dev nghttp2-dev openssl-dev zlib-dev",
+    "apk": "apk add bsd-compat-headers gcc libowfat-dev libseccomp-dev linux-headers musl-dev nghttp2-dev openssl-dev zlib-dev",
     "pacman": "pacman -S gcc glibc libnghttp2 libseccomp libxcrypt linux-api-headers openssl zlib; in the AUR: libowfat",
 }
 
@@ -84,7 +84,7 @@ def test_fedora_alpine_and_arch_are_told_the_command(tmp_path, manager, uid):
 
 def test_who_only_looks_there_is_told_what_tells_the_command(tmp_path):
     there, said, asked = Machine(tmp_path, manager="apk").packages("see", "build")
-    assert not there and not asked and ": 'make deps' says how to install gcc libowfat-dev " in said
+    assert not there and not asked and ": 'make deps' says how to install bsd-compat-headers gcc " in said
 
 
 def test_what_no_package_has_is_said(tmp_path):
