@@ -44,17 +44,20 @@ enum { DEFER_S = 1 };
 struct listen_address {
 	const char *text; /* in the form of -i; NULL: all addresses */
 	struct socket_address address;
+	bool secure;
 };
 
 static bool is_unix(const struct listen_address *p) { return p->address.to.any.sa_family == AF_UNIX; }
 
 /* Prints an error. Returns -1. */
 static int cannot_listen(const struct listen_address *p, int port, const char *reason) {
-	const char *hint =
-		errno == EACCES && port && port < IPPORT_RESERVED ? " (only root may use ports below 1024; try -p 8000)" : "";
-	char text[LISTEN_TEXT_MAX], why[LISTEN_TEXT_MAX];
+	const bool reserved = errno == EACCES && port && port < IPPORT_RESERVED;
+	char text[LISTEN_TEXT_MAX], hint[LISTEN_TEXT_MAX] = "", why[2 * LISTEN_TEXT_MAX];
 	if (is_unix(p)) return notice_cannot("listen on", p->text, reason);
 	snprintf(text, sizeof text, "%s port %d", p->text ? p->text : "*", port);
+	if (reserved)
+		snprintf(hint, sizeof hint, " (only root may use ports below 1024; try %s)",
+				 p->secure ? "--tls-port 8443" : "-p 8000");
 	snprintf(why, sizeof why, "%s%s", reason, hint);
 	return notice_cannot("listen on", text, why);
 }
@@ -258,7 +261,7 @@ static int open_addresses(const struct options *o, struct sockets *sockets, cons
 						  struct worker *workers) {
 	int port = secure ? o->tls_port : o->port, error = 0;
 	in_port_t chosen = 0;
-	struct listen_address p = {.text = text};
+	struct listen_address p = {.text = text, .secure = secure};
 	if (text && strncmp(text, "unix:", strlen("unix:")) == 0) {
 		if (parse_unix(&p) == -1) return -1;
 		bool open = secure || (open_address(o, sockets, &p.address, false, workers) == 0 &&
@@ -301,7 +304,7 @@ static int open_all(const struct options *o, struct sockets *sockets, bool secur
 static int open_activated(const struct options *o, bool https, struct sockets *sockets, struct worker *workers) {
 	for (unsigned i = 0; i < sockets->count; i++) {
 		const struct listening_socket s = sockets->at[i];
-		struct listen_address p = {.text = s.text, .address = s.address};
+		struct listen_address p = {.text = s.text, .address = s.address, .secure = s.secure};
 		int port = (int)socket_port_number(&s.address);
 		if (s.group) continue;
 		if (s.secure && !https) return cannot_listen(&p, port, "it is for HTTPS, which --no-https excludes");

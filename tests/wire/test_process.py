@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from authority import free_port
-from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, eventually, listening, runnable, unprivileged
+from gatling import TIMEOUT, Connection, Root, Server, certificate, descriptors_limited_to, eventually, listening, runnable, unprivileged
 
 
 def run(build, *flags, **popen):
@@ -730,7 +730,9 @@ def test_with_all_addresses_one_is_named_that_others_reach(first_build, root):
 
 
 @pytest.mark.clear
-def test_a_port_that_is_roots_is_told(first_build, root):
-    done = subprocess.run([runnable(first_build), "-c", root.path, "-E", "-p", "80", "-i", "127.0.0.1"], capture_output=True, text=True,
-                          timeout=20, check=False, **unprivileged())  # fmt: skip
-    assert done.returncode == 1 and "Permission denied (only root may use ports below 1024; try -p 8000)" in done.stderr
+@pytest.mark.parametrize("option,other", [("-p", "-p 8000"), ("--tls-port", "--tls-port 8443")])
+def test_a_port_that_is_roots_is_told(first_build, root, option, other):
+    cert, key = certificate()
+    flags = ["-c", root.path, "-i", "127.0.0.1", "-p", "0", "--tls-port", "0", "--cert", cert, "--key", key]
+    done = run(first_build, *flags, option, "80")
+    assert done.returncode == 1 and f"Permission denied (only root may use ports below 1024; try {other})" in done.stderr
