@@ -1,13 +1,11 @@
 """What "make install" installs, and whether a service manager can run it."""
 
-import hashlib
 import json
 import os
 import re
 import shutil
 import socket
 import subprocess
-import tarfile
 import urllib.request
 from pathlib import Path
 
@@ -210,52 +208,3 @@ def test_the_service_may_do_what_the_server_does(installed, tmp_path):
     of_root = {"chroot", "setgroups", "setuid", "setgid", "capset"}
     made = set(re.findall(r"^\d+ +(\w+)\(", trace.read_text(), re.MULTILINE)) - of_root
     assert len(made) > 40 and made - allowed_calls(installed / "lib/systemd/system/gatling.service") == set()
-
-
-# --- an image ---
-
-
-@pytest.fixture(scope="module")
-def image(plain):
-    """Returns the configuration of the image, and a tar of its files."""
-    build = f"{plain}/image"
-    made = subprocess.run(["make", "-s", "oci", f"BUILD={build}", f"OBJECTS={plain}/obj"], cwd=TOP, capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    layout = Path(build) / "oci"
-
-    def blob(descriptor):
-        name = descriptor["digest"].removeprefix("sha256:")
-        data = (layout / "blobs/sha256" / name).read_bytes()
-        assert (hashlib.sha256(data).hexdigest(), len(data)) == (name, descriptor["size"])
-        return data
-
-    assert json.loads((layout / "oci-layout").read_text()) == {"imageLayoutVersion": "1.0.0"}
-    manifest = json.loads(blob(json.loads((layout / "index.json").read_text())["manifests"][0]))
-    config = json.loads(blob(manifest["config"]))
-    assert config["rootfs"]["diff_ids"] == [manifest["layers"][0]["digest"]]
-    blob(manifest["layers"][0])
-    return config["config"], layout / "blobs/sha256" / manifest["layers"][0]["digest"].removeprefix("sha256:")
-
-
-def test_the_image_serves_from_a_root_with_nothing_else_in_it_that_is_read_only(image, tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("takes root")
-    config, layer = image
-    assert set(config["ExposedPorts"]) == {"8000/tcp", "443/tcp", "443/udp"}
-    with tarfile.open(layer) as tar:
-        assert tar.getnames() == ["gatling"]
-        tar.extractall(tmp_path)
-    (tmp_path / "srv").mkdir()
-    (tmp_path / "srv/index.html").write_text("in a container")
-    tmp_path.chmod(0o755)
-    enter = f"mount --bind {tmp_path} {tmp_path} && mount -o remount,ro,bind {tmp_path} && exec chroot --userspec={config['User']} {tmp_path} \"$@\""
-    command = ["unshare", "-m", "sh", "-c", enter, "sh", *config["Entrypoint"], "-i", "127.0.0.1", "-p", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        said = []
-        while "gatling: serving" not in (line := process.stderr.readline()):
-            assert line, said
-            said.append(line)
-        with urllib.request.urlopen(re.search(r"http://\S+", line).group(0)) as answer:
-            assert answer.read() == b"in a container"
-        process.terminate()
-        assert process.wait(20) == 0

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Builds the image of the last stage of a Containerfile as an OCI layout, for machines without a container engine.
 
-    oci.py CONTAINERFILE OUTPUT
+    oci.py CONTAINERFILE OUTPUT NAME
 
 Knows the instructions FROM scratch, COPY FILE PATH, USER, EXPOSE PORT[/udp]..., STOPSIGNAL and ENTRYPOINT [...]. Files are
 named from the current directory. The same files give the same image. (https://github.com/opencontainers/image-spec, version 1.)
+Beside the layout OUTPUT has manifest.json, which "docker load" takes: a tar of it can be loaded by podman and by any Docker, and
+is called NAME there.
 """
 
 import hashlib
@@ -62,13 +64,18 @@ class Layout:
         (self.path / "blobs/sha256" / digest).write_bytes(data)
         return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": f"sha256:{digest}", "size": len(data)}
 
+    @staticmethod
+    def file(descriptor):
+        return "blobs/" + descriptor["digest"].replace(":", "/")
+
     def add_json(self, value, kind):
         return self.add(json.dumps(value, sort_keys=True).encode(), kind)
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
+    tag = f"{sys.argv[3]}:latest"
     copies, config = parse(Path(sys.argv[1]).read_text())
     layout = Layout(sys.argv[2])
     content = layout.add(layer(copies), "layer.v1.tar")
@@ -76,8 +83,11 @@ def main():
              "rootfs": {"type": "layers", "diff_ids": [content["digest"]]}}  # fmt: skip
     manifest = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
                 "config": layout.add_json(image, "config.v1+json"), "layers": [content]}  # fmt: skip
-    index = {"schemaVersion": 2, "manifests": [layout.add_json(manifest, "manifest.v1+json")]}
+    named = layout.add_json(manifest, "manifest.v1+json") | {"annotations": {"org.opencontainers.image.ref.name": tag}}
+    index = {"schemaVersion": 2, "manifests": [named]}
+    files = {"RepoTags": [tag], "Config": layout.file(manifest["config"]), "Layers": [layout.file(content)]}
     (layout.path / "index.json").write_text(json.dumps(index))
+    (layout.path / "manifest.json").write_text(json.dumps([files]))
     (layout.path / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
 
 
