@@ -4,6 +4,7 @@
 #include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
+#include <sys/syscall.h>
 #endif
 
 #include "io/io.h"
@@ -24,7 +25,7 @@ enum { NUMBERS_MAX = 1 << 16 };
 /* Closes the descriptors from first to last that are open. */
 static void close_all(unsigned first, unsigned last) {
 #ifdef __linux__
-	if (close_range(first, last, 0) == 0) return; /* Linux 5.9 */
+	if (syscall(SYS_close_range, first, last, 0) == 0) return; /* Linux 5.9; musl has no function for it */
 #endif
 	for (unsigned fd = first; fd <= last && fd < NUMBERS_MAX; fd++) (void)close((int)fd);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "io/mechanism.h"
@@ -55,12 +56,20 @@ static void forget(io_loop *loop, int fd) {
 	if (e->shared && e->mech_state) (void)epoll_ctl(ep->fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
+static int wait_until(int fd, struct epoll_event *event, int most, const struct timespec *limit) {
+#ifdef __GLIBC__
+	return epoll_pwait2(fd, event, most, limit, NULL);
+#else /* musl has no function for it */
+	return (int)syscall(SYS_epoll_pwait2, fd, event, most, limit, NULL, 0);
+#endif
+}
+
 /* epoll_pwait2(2) needs Linux 5.11, and some containers refuse it: it is used only for times that epoll_wait(2) cannot
  * express. */
 static int wait_events(const struct epoll *ep, struct epoll_event *event, int64_t timeout_ns) {
 	if (timeout_ns > 0 && timeout_ns % IO_NS_PER_MS) {
 		struct timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
-		int n = epoll_pwait2(ep->fd, event, EVENTS_PER_WAIT, &limit, NULL);
+		int n = wait_until(ep->fd, event, EVENTS_PER_WAIT, &limit);
 		if (n != -1 || errno == EINTR) return n;
 	}
 	int ms = timeout_ns < 0 ? -1 : (int)((timeout_ns + IO_NS_PER_MS - 1) / IO_NS_PER_MS);

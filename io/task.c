@@ -19,6 +19,7 @@ struct io_tasks {
 	io_loop *loop;
 	int nice;
 	unsigned threads, threads_max; /* those that were started */
+	unsigned joined;               /* of these */
 	pthread_t thread[IO_TASKS_THREADS_MAX];
 	pthread_mutex_t mutex;
 	pthread_cond_t changed, ended; /* ended: a thread is about to end */
@@ -164,7 +165,8 @@ bool io_tasks_stop(io_tasks *tasks, int most_ms) {
 	pthread_cond_broadcast(&tasks->changed);
 	const bool all = wait_for_end(tasks, most_ms);
 	pthread_mutex_unlock(&tasks->mutex);
-	for (unsigned i = 0; all && i < tasks->threads; i++) pthread_join(tasks->thread[i], NULL);
+	/* a second call joins none again */
+	for (; all && tasks->joined < tasks->threads; tasks->joined++) pthread_join(tasks->thread[tasks->joined], NULL);
 	return all;
 }
 

@@ -305,7 +305,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 	make_getopt(letters, names);
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
-		if (c == ':') option_refuse("option '%s' needs a value", argv[optind - 1]);
+		/* after a short option musl has passed the value that is missing */
+		if (c == ':') option_refuse("option '%s' needs a value", argv[(optind > argc ? argc : optind) - 1]);
 		if (c == '?') refuse(argv[optind - 1], optopt >= LONG);
 		const struct option_row *row = row_of(c);
 		if (row->parse) {

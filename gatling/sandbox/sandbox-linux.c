@@ -127,6 +127,7 @@ void sandbox_limit_files(struct sandbox *s) {
 
 /* --- system calls --- */
 
+#undef prlimit64 /* musl has the other name */
 #define CALL(name) SCMP_SYS(name)
 
 /* Calls that the C library needs for memory, locks, time and exit, in any process. */
@@ -213,7 +214,7 @@ struct condition {
 #define EQUAL(argument, value) SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)(value)) /* of 32 bits */
 
 enum {
-	WRITING = O_ACCMODE | O_CREAT | O_TRUNC,
+	WRITING = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, /* O_ACCMODE has O_PATH in it with musl */
 	SPACES = CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUSER | CLONE_NEWUTS
 };
 

@@ -206,6 +206,15 @@ __attribute__((constructor)) static void find_free(void) { real_free = (__typeof
 
 /* --- calls that succeed or fail --- */
 
+#ifdef __GLIBC__
+typedef unsigned long ioctl_command;
+typedef int flags_of_many;
+#else /* musl, which has no epoll_pwait2() */
+typedef int ioctl_command;
+typedef unsigned flags_of_many;
+int epoll_pwait2(int fd, struct epoll_event *e, int n, const struct timespec *t, const sigset_t *mask);
+#endif
+
 #define FAILING(result, name, parameters, arguments, failed)                                                           \
 	result name parameters {                                                                                           \
 		REAL(name);                                                                                                    \
@@ -297,7 +306,7 @@ int fcntl(int fd, int command, ...) {
 	return fails(CALL_fcntl) ? -1 : real(fd, command, last);
 }
 
-int ioctl(int fd, unsigned long command, ...) {
+int ioctl(int fd, ioctl_command command, ...) {
 	REAL(ioctl);
 	LAST(void *, command);
 	return fails(CALL_ioctl) ? -1 : real(fd, command, last);
@@ -424,7 +433,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
 	return result;
 }
 
-int recvmmsg(int fd, struct mmsghdr *messages, unsigned most, int flags, struct timespec *limit) {
+int recvmmsg(int fd, struct mmsghdr *messages, unsigned most, flags_of_many flags, struct timespec *limit) {
 	REAL(recvmmsg);
 	return datagram_fails(CALL_recvmmsg, fd) ? -1 : real(fd, messages, most, flags, limit);
 }

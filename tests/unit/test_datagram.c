@@ -51,7 +51,13 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *length) {
 	return -1;
 }
 
-int recvmmsg(int fd, struct mmsghdr *m, unsigned most, int flags, struct timespec *limit) {
+#ifdef __GLIBC__
+typedef int flags_of_many;
+#else /* musl */
+typedef unsigned flags_of_many;
+#endif
+
+int recvmmsg(int fd, struct mmsghdr *m, unsigned most, flags_of_many flags, struct timespec *limit) {
 	const int n = (int)syscall(SYS_recvmmsg, fd, m, most, flags, limit);
 	if (system_calls.truncated && system_calls.truncated <= n) {
 		m[system_calls.truncated - 1].msg_hdr.msg_flags |= MSG_TRUNC;

@@ -2,6 +2,9 @@
 #include "gatling/site/access/access_rules.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "gatling/http/request.h"
 
 /* --- making --- */
 
@@ -99,10 +102,22 @@ static bool glob(struct slice pattern, struct slice name) {
 	return p == pattern.length;
 }
 
-bool access_matches(const struct access_rule *r, struct slice name) {
+static bool matches_regex(const regex_t *regex, struct slice name) {
+#ifdef REG_STARTEND
 	regmatch_t part = {.rm_so = 0, .rm_eo = (regoff_t)name.length};
+	return regexec(regex, name.at, 1, &part, REG_STARTEND) == 0;
+#else /* musl */
+	char text[TARGET_MAX + 1]; /* a name is a part of a target */
+	if (name.length >= sizeof text) return false;
+	memcpy(text, name.at, name.length);
+	text[name.length] = '\0';
+	return regexec(regex, text, 0, NULL, 0) == 0;
+#endif
+}
+
+bool access_matches(const struct access_rule *r, struct slice name) {
 	if (r->names == ACCESS_OF_GLOB) return glob(r->glob, name);
-	return r->names == ACCESS_OF_ALL || regexec(&r->regex, name.at, 1, &part, REG_STARTEND) == 0;
+	return r->names == ACCESS_OF_ALL || matches_regex(&r->regex, name);
 }
 
 /* --- asking --- */
