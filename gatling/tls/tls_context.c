@@ -76,9 +76,11 @@ static bool set_groups(SSL_CTX *context) {
 static bool fetch_methods(void) {
 	EVP_KDF *kdf = EVP_KDF_fetch(NULL, OSSL_KDF_NAME_TLS1_3_KDF, NULL);
 	EVP_MAC *mac = EVP_MAC_fetch(NULL, OSSL_MAC_NAME_HMAC, NULL);
-	bool fetched = kdf && mac && tickets_fetch();
+	EVP_KEM *kem = EVP_KEM_fetch(NULL, "RSA", NULL); /* OpenSSL 3.5 takes others of the kind */
+	bool fetched = kdf && mac && kem && tickets_fetch();
 	EVP_KDF_free(kdf);
 	EVP_MAC_free(mac);
+	EVP_KEM_free(kem);
 	return fetched;
 }
 
