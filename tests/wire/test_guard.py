@@ -541,6 +541,24 @@ def test_links_to_one_guard_share_it(plain, root):
         assert server.resident() - before < 20 << 20
 
 
+def test_a_guard_that_was_replaced_is_forgotten(plain, root):
+    lines = "".join(f"user{n}:{HASHES['md5crypt']}\n" for n in range(10_000))
+    with Server(plain, root, "-j", "1") as server, server.connect() as connection:
+
+        def replace(turn):
+            for i in range(20):
+                root.write(f"{i}/x.txt", b"x")
+                write(root, f"realm {turn}\n{lines}", "new")
+                (root.path / f"old{turn}.{i}").hardlink_to(root.path / "new")  # so that no inode is used again
+                (root.path / "new").replace(root.path / f"{i}/.htaccess")
+            for i in range(20):
+                eventually(lambda: f"realm {turn}" in (connection.get(f"/{i}/x.txt")["WWW-Authenticate"] or ""))
+            return server.resident()
+
+        before = [replace(turn) for turn in range(2)][-1]
+        assert [replace(turn) for turn in range(2, 5)][-1] - before < 8 << 20  # each turn writes 9 MB
+
+
 def test_pages_for_errors_of_a_guarded_site_are_guarded(build, root):
     root.write("404.html", b"inside")
     write(root, "all\nann:" + HASHES["md5crypt"], ".htaccess_global")

@@ -35,6 +35,7 @@ struct realm_file {
 	struct realm *realm;
 	dev_t device;
 	ino_t inode;
+	uint64_t path; /* hash of the first path that led to it */
 };
 
 struct realms {
@@ -43,7 +44,7 @@ struct realms {
 	const char *root[2];              /* names of the root */
 	struct realm closed, unavailable; /* of files that cannot be read; never freed */
 	struct realm_file file[AUTH_REALMS_MAX];
-	unsigned found; /* files found; when all places are taken, the next one replaces the oldest */
+	unsigned found; /* places taken; when all are, the next file takes that of the oldest */
 };
 
 static void source_free(struct realm_source *s) {
@@ -330,14 +331,22 @@ static struct realm *realm_new(struct realms *r, struct realm_file *f, const cha
 	return realm;
 }
 
-/* Returns the file with that inode. If it is new and all places are taken, it replaces the oldest, whose realm lasts as
- * long as its references. */
-static struct realm_file *find_file(struct realms *r, const struct stat *st) {
+/* Returns the place for a new file: of the one that it has replaced at that path, as editors do, or a free one; or of
+ * the oldest, if there is none. */
+static struct realm_file *find_place(struct realms *r, uint64_t path) {
+	for (struct realm_file *f = r->file; f < r->file + AUTH_REALMS_MAX && f->realm; f++)
+		if (f->path == path) return f;
+	return &r->file[r->found++ % AUTH_REALMS_MAX];
+}
+
+/* Returns the file with that inode. A realm that was in its place lasts as long as its references. */
+static struct realm_file *find_file(struct realms *r, const char *path, const struct stat *st) {
 	for (struct realm_file *f = r->file; f < r->file + AUTH_REALMS_MAX && f->realm; f++)
 		if (f->device == st->st_dev && f->inode == st->st_ino) return f;
-	struct realm_file *place = &r->file[r->found++ % AUTH_REALMS_MAX];
+	const uint64_t hash = hash_octets(0, slice_of(path));
+	struct realm_file *place = find_place(r, hash);
 	realm_release(place->realm);
-	*place = (struct realm_file){.device = st->st_dev, .inode = st->st_ino};
+	*place = (struct realm_file){.device = st->st_dev, .inode = st->st_ino, .path = hash};
 	return place;
 }
 
@@ -353,7 +362,7 @@ static void look_at_users(struct realms *r, struct realm_file *f) {
 }
 
 struct realm *realms_find(struct realms *r, const char *path, const struct stat *st) {
-	struct realm_file *f = find_file(r, st);
+	struct realm_file *f = find_file(r, path, st);
 	char *text;
 	size_t length;
 	look_at_users(r, f);
