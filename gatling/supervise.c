@@ -6,6 +6,7 @@
 
 #include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
+#include "gatling/sandbox/child.h"
 #include "gatling/tls/certificate_files.h"
 
 /* The stages of the end. */
@@ -165,11 +166,7 @@ static void look_at_threads(const struct supervisor *s, struct state *state) {
 /* Handles that a process beside the server (broker.h, resolver.h, acme.h) has ended. One like it can only be started
  * with another server. */
 static void look_at_processes(const struct supervisor *s, struct state *state) {
-	bool any = broker_has_ended(s->broker);
-	any |= broker_has_ended(s->connector);
-	if (s->acme) any |= acme_has_ended(s->acme);
-	if (s->resolver) any |= resolver_has_ended(s->resolver);
-	if (!any || state->stage != STAGE_SERVE || state->lame) return;
+	if (!child_any_has_ended() || state->stage != STAGE_SERVE || state->lame) return;
 	state->lame = true;
 	atomic_store(&s->take_over->lame, true);
 	notice_line(LEVEL_ERROR, "a process beside the server has ended: starting another server, which takes over");

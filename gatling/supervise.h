@@ -27,9 +27,7 @@ struct supervisor {
 	struct log *log, *error_log;            /* NULL: none */
 	struct certificate_files *certificates; /* NULL: none */
 	struct acme *acme;                      /* NULL: none */
-	struct broker *broker, *connector;
-	struct resolver *resolver; /* NULL: none */
-	int watchdog_ms;           /* interval of the messages that the service is alive; 0: none */
+	int watchdog_ms;                        /* interval of the messages that the service is alive; 0: none */
 	const struct keeper_link *link;
 	struct take_over *take_over;
 	struct status *status;   /* NULL: no status page */

@@ -24,6 +24,7 @@
 #include "gatling/acme/subjects.h"
 #include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
+#include "gatling/sandbox/child.h"
 #include "io/io.h"
 
 /* Messages to the server: a line to be logged, with the digit of its level in front; "=NAME UNTIL GOOD RESULT" with the
@@ -36,8 +37,7 @@ struct acme {
 	const struct acme_options *options;
 	struct challenges *challenges;
 	unsigned version; /* of uacme, as attempt_version() says */
-	int channel;      /* the socket between the server and the process; -1: closed */
-	pid_t process;
+	struct child child;
 };
 
 /* The state of the process. */
@@ -64,7 +64,7 @@ static void note_hurry(int signal) {
 }
 
 static bool send_text(const struct acme *a, const char *text) {
-	return send(a->channel, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) != -1;
+	return send(a->child.channel, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) != -1;
 }
 
 /* Sends a line of notice_line() in this process to the server. */
@@ -247,7 +247,7 @@ static void start_due(struct work *w) {
 
 /* Waits until something has to be done. Returns false when the server has ended. */
 static bool wait_for_something(struct work *w) {
-	struct pollfd at[1 + 2 * ACME_RUNS] = {{.fd = w->acme->channel, .events = POLLIN}};
+	struct pollfd at[1 + 2 * ACME_RUNS] = {{.fd = w->acme->child.channel, .events = POLLIN}};
 	nfds_t count = 1;
 	for (int i = 0; i < ACME_RUNS; i++) {
 		if (!w->attempt[i].process) continue;
@@ -316,7 +316,7 @@ static void work(struct work *w) {
  * the server ends first. */
 static bool lock(const struct acme *a) {
 	char path[PATH_MAX];
-	struct pollfd server = {.fd = a->channel, .events = POLLIN};
+	struct pollfd server = {.fd = a->child.channel, .events = POLLIN};
 	store_path(path, a->options->directory, "lock");
 	do {
 		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -371,12 +371,12 @@ __attribute__((noreturn)) static void keep_alive(struct acme *a, const char *roo
 	(void)signal(SIGUSR2, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGCHLD, SIG_DFL); /* else waitpid(2) would not return a child's status */
-	int keep = a->channel;
+	int keep = a->child.channel;
 	io_close_others(&keep, 1); /* none of the server's sockets */
 #ifdef __linux__
 	(void)prctl(PR_SET_NAME, "gatling-acme");
 #endif
-	struct pollfd server = {.fd = a->channel};
+	struct pollfd server = {.fd = a->child.channel};
 	for (int pause_s = 1;; pause_s = pause_s < RESTART_MAX_S / 2 ? 2 * pause_s : RESTART_MAX_S) {
 		const int64_t started_ms = clock_ms();
 		pid_t process = fork();
@@ -402,20 +402,14 @@ static bool can_run(const char *program) {
 
 /* Starts the process. Returns 0, or -1 with errno. */
 static int split(struct acme *a, const struct acme_options *o, const char *root) {
-	int end[2];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, end) == -1) return -1;
-	for (int i = 0; i < 2; i++) {
-		int fd = fcntl(end[i], F_DUPFD_CLOEXEC, FD_LEAST);
-		if (fd != -1) close(end[i]), end[i] = fd;
-	}
 	a->options = o;
-	a->process = fork();
-	a->channel = end[a->process == 0];
-	close(end[a->process != 0]);
-	if (a->process == 0) keep_alive(a, root);
-	if (a->process == -1) close(a->channel);
-	else (void)fcntl(a->channel, F_SETFL, O_NONBLOCK);
-	return a->process == -1 ? -1 : 0;
+	const int forked = child_fork(&a->child, SOCK_SEQPACKET);
+	if (forked == -1) return -1;
+	const int high = fcntl(a->child.channel, F_DUPFD_CLOEXEC, FD_LEAST);
+	if (high != -1) close(a->child.channel), a->child.channel = high;
+	if (forked == 0) keep_alive(a, root);
+	(void)fcntl(a->child.channel, F_SETFL, O_NONBLOCK);
+	return 0;
 }
 
 int acme_start(const struct acme_options *o, const char *root, struct acme **acme) {
@@ -468,32 +462,21 @@ static void show_state(char *text, acme_show *show, void *owner) {
 void acme_collect(struct acme *a, acme_show *show, void *owner) {
 	char text[MESSAGE_MAX];
 	ssize_t n = 0;
-	while (a->channel != -1 && (n = recv(a->channel, text, sizeof text - 1, 0)) > 1) {
+	while (a->child.channel != -1 && (n = recv(a->child.channel, text, sizeof text - 1, 0)) > 1) {
 		text[n] = '\0';
 		if (*text != MESSAGE_STATE) notice_line((enum notice_level)(*text - '0'), "%s", text + 1);
 		else if (show) show_state(text + 1, show, owner);
 	}
-	if (a->channel == -1 || (n == -1 && (errno == EAGAIN || errno == EINTR))) return;
+	if (a->child.channel == -1 || (n == -1 && (errno == EAGAIN || errno == EINTR))) return;
 	notice_line(LEVEL_ERROR, "the process for certificates has ended, so this server renews them no more");
-	close(a->channel);
-	a->channel = -1;
+	child_hang_up(&a->child);
 }
 
-void acme_stop(struct acme *a) {
-	if (a->channel != -1) close(a->channel);
-	a->channel = -1;
-}
-
-bool acme_has_ended(struct acme *a) {
-	if (!a->process || waitpid(a->process, NULL, WNOHANG) != a->process) return false;
-	a->process = 0;
-	return true;
-}
+void acme_stop(struct acme *a) { child_hang_up(&a->child); }
 
 void acme_free(struct acme *a) {
 	if (!a) return;
-	acme_stop(a);
-	if (a->process) (void)waitpid(a->process, NULL, 0);
+	child_stop(&a->child, false);
 	challenges_free(a->challenges);
 	free(a);
 }

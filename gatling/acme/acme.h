@@ -32,8 +32,6 @@ void acme_collect(struct acme *acme, acme_show *show, void *owner);
 /* Ends the process, so that a successor of this server can have its own. */
 void acme_stop(struct acme *acme);
 
-/* Returns whether the process has ended by itself, once. */
-bool acme_has_ended(struct acme *acme);
 void acme_free(struct acme *acme); /* NULL is allowed */
 
 #endif

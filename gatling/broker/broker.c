@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
@@ -18,7 +17,7 @@
 struct broker *broker_new(void) {
 	struct broker *o = calloc(1, sizeof *o);
 	if (!o) return NULL;
-	o->channel = -1;
+	o->child = CHILD_NONE;
 	o->wait_ms = BROKER_WAIT_MS;
 	pthread_mutex_init(&o->mutex, NULL);
 	return o;
@@ -71,18 +70,10 @@ int broker_refuse(struct broker *o, const char *path) {
 }
 
 int broker_start(struct broker *o, bool sandbox, const struct account *user) {
-	int end[2];
 	if (!o->places) return 0;
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, end) == -1) return -1;
-	if (fcntl(end[0], F_SETFD, FD_CLOEXEC) == -1) return -1;
-	o->process = fork();
-	if (o->process == -1) {
-		o->process = 0;
-		return -1;
-	}
-	o->channel = end[o->process == 0];
-	close(end[o->process != 0]);
-	if (o->process == 0) broker_serve(o, sandbox, user);
+	const int forked = child_fork(&o->child, SOCK_STREAM);
+	if (forked == -1) return -1;
+	if (forked == 0) broker_serve(o, sandbox, user);
 	close_places(o);
 	return 0;
 }
@@ -107,22 +98,22 @@ static bool drop(int channel, size_t length) {
 /* Receives an answer; a->data is to be freed with free(). Returns false if a call has failed. */
 static bool receive(struct broker *o, struct broker_answer *a) {
 	*a = (struct broker_answer){.fd = -1};
-	if (!broker_receive_reply(o->channel, &a->reply, &a->fd)) return false;
+	if (!broker_receive_reply(o->child.channel, &a->reply, &a->fd)) return false;
 	if (!a->reply.length) return true;
 	if (a->reply.length > BROKER_LIST) return false;
 	a->data = malloc(a->reply.length + (size_t)1);
 	if (a->data) {
 		a->data[a->reply.length] = '\0';
-		return broker_receive(o->channel, a->data, a->reply.length);
+		return broker_receive(o->child.channel, a->data, a->reply.length);
 	}
 	a->reply.error = ENOMEM;
-	return drop(o->channel, a->reply.length);
+	return drop(o->child.channel, a->reply.length);
 }
 
 /* Waits up to wait_ms. Returns whether an answer has come or the process has ended, which ends the wait. No signal
  * does. */
 static bool has_answered(const struct broker *o, int wait_ms) {
-	struct pollfd p = {.fd = o->channel, .events = POLLIN};
+	struct pollfd p = {.fd = o->child.channel, .events = POLLIN};
 	return poll(&p, 1, wait_ms) != 0;
 }
 
@@ -150,7 +141,7 @@ static bool exchange(struct broker *o, const struct broker_request *q, struct br
 	if (o->late && log) (void)has_answered(o, BROKER_WAIT_MS); /* it is not opened again */
 	if (!catch_up(o)) return false;
 	bool sent = !o->late;
-	if (sent && !broker_send(o->channel, q, sizeof *q)) return false;
+	if (sent && !broker_send(o->child.channel, q, sizeof *q)) return false;
 	if (sent && has_answered(o, wait_ms)) return receive(o, a);
 	a->reply.error = ETIMEDOUT;
 	o->late = true;
@@ -163,7 +154,7 @@ static bool exchange(struct broker *o, const struct broker_request *q, struct br
 /* Ends the process after a call failed, since the rest of a reply would be taken for the next one. Reports that
  * once. */
 static void end(struct broker *o) {
-	(void)shutdown(o->channel, SHUT_WR);
+	(void)shutdown(o->child.channel, SHUT_WR);
 	if (!o->ended)
 		notice_line(LEVEL_ERROR, "the process %s has ended, so %s by this server any more", process_name(o),
 					connects(o) ? "unix sockets are not connected to"
@@ -253,20 +244,9 @@ bool broker_is_late(struct broker *o) {
 	return late;
 }
 
-int broker_channel(const struct broker *o) { return o->channel; }
+int broker_channel(const struct broker *o) { return o->child.channel; }
 
-void broker_stop(struct broker *o) {
-	if (o->channel != -1) close(o->channel);
-	o->channel = -1;
-	if (o->process) (void)waitpid(o->process, NULL, o->late ? WNOHANG : 0);
-	o->process = 0;
-}
-
-bool broker_has_ended(struct broker *o) {
-	if (!o->process || waitpid(o->process, NULL, WNOHANG) != o->process) return false;
-	o->process = 0;
-	return true;
-}
+void broker_stop(struct broker *o) { child_stop(&o->child, o->late); }
 
 void broker_free(struct broker *o) {
 	if (!o) return;

@@ -45,9 +45,6 @@ int broker_channel(const struct broker *broker);
 void broker_stop(struct broker *broker);
 void broker_free(struct broker *broker); /* NULL is allowed */
 
-/* Returns whether the process has ended by itself, once. */
-bool broker_has_ended(struct broker *broker);
-
 /* From now on waits for at most BROKER_SHORT_WAIT_MS, and for a log for BROKER_WAIT_MS as before, since the caller has
  * other things to do. */
 void broker_hurry(struct broker *broker);

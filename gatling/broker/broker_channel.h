@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "gatling/broker/broker_rule.h"
+#include "gatling/sandbox/child.h"
 
 struct account; /* sandbox/account.h */
 
@@ -35,8 +36,7 @@ struct broker {
 	int places;
 	struct broker_refused *refused;
 	unsigned refusals;
-	pid_t process; /* 0: none */
-	int channel;
+	struct child child;
 	int wait_ms;           /* for an answer, but for a log */
 	bool ended;            /* a call has failed, and the process was ended */
 	bool late;             /* the answer to the last request has not come yet */

@@ -261,8 +261,8 @@ static bool reply_to(struct broker *o, struct broker_request *q) {
 	q->name[BROKER_NAME - 1] = '\0';
 	struct broker_place *p = q->place < o->places ? &o->place[q->place] : NULL;
 	if (p && is_allowed(p, q)) r.reply.error = act(o, p, q, &r);
-	bool sent = broker_send_reply(o->channel, &r.reply, r.reply.error ? -1 : r.fd) &&
-				broker_send(o->channel, r.data, r.reply.length);
+	bool sent = broker_send_reply(o->child.channel, &r.reply, r.reply.error ? -1 : r.fd) &&
+				broker_send(o->child.channel, r.data, r.reply.length);
 	if (r.fd != -1) close(r.fd);
 	free(r.data);
 	return sent;
@@ -274,7 +274,7 @@ void broker_serve(struct broker *o, bool sandbox, const struct account *user) {
 	struct broker_request q;
 	for (int i = 0; i < o->places; i++)
 		if (o->place[i].directory != -1) keep[kept++] = o->place[i].directory;
-	keep[kept++] = o->channel;
+	keep[kept++] = o->child.channel;
 	io_close_others(keep, kept); /* another such process does not end while its channel is open here */
 	if (!broker_of_sockets(o->place[0].rule)) {
 		sandbox_enter_broker(sandbox);
@@ -282,6 +282,6 @@ void broker_serve(struct broker *o, bool sandbox, const struct account *user) {
 		const char *wrong = sandbox_enter_connector(sandbox, user);
 		if (wrong) _exit(notice_cannot("connect to unix sockets as the user who serves", NULL, wrong));
 	}
-	while (broker_receive(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
+	while (broker_receive(o->child.channel, &q, sizeof q) && reply_to(o, &q)) {}
 	_exit(0); /* the server has ended */
 }

@@ -10,13 +10,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
+#include "gatling/sandbox/child.h"
 #include "gatling/sandbox/sandbox.h"
 #include "io/io.h"
 
@@ -38,8 +39,7 @@ struct resolved_host {
 };
 
 struct resolver {
-	pid_t process;
-	int channel; /* the end of a pipe: the process ends when it is closed */
+	struct child child;
 	unsigned count;
 	char host[UPSTREAM_ALLOWED_MAX][UPSTREAM_HOST_MAX];
 	struct resolved_host *of; /* for each */
@@ -144,19 +144,16 @@ int resolver_start(const struct upstreams_allowed *allowed, bool sandbox, const 
 				   struct resolver **resolver) {
 	static struct resolver one;
 	struct resolver *r = &one;
-	int end[2];
 	*resolver = NULL;
 	if (!upstreams_allow_names(allowed)) return 0;
 	r->of = mmap(NULL, UPSTREAM_ALLOWED_MAX * sizeof *r->of, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (r->of == MAP_FAILED) return -1;
 	for (unsigned i = 0; i < allowed->count; i++)
 		if (allowed->at[i].host.length) add(r, allowed->at[i].host);
-	if (pipe(end) == -1 || fcntl(end[1], F_SETFD, FD_CLOEXEC) == -1) return -1;
-	r->process = fork();
-	if (r->process == -1) return -1;
-	if (r->process == 0) serve(r, end[0], sandbox, user);
-	close(end[0]);
-	r->channel = end[1];
+	r->child = CHILD_NONE;
+	const int forked = child_fork(&r->child, SOCK_STREAM);
+	if (forked == -1) return -1;
+	if (forked == 0) serve(r, r->child.channel, sandbox, user);
 	*resolver = r;
 	return 0;
 }
@@ -182,15 +179,8 @@ void resolver_wait(const struct resolver *r) {
 
 void resolver_stop(struct resolver *r) {
 	if (!r) return;
-	close(r->channel);
-	if (r->process) (void)waitpid(r->process, NULL, 0);
+	child_stop(&r->child, false);
 	munmap(r->of, UPSTREAM_ALLOWED_MAX * sizeof *r->of);
-}
-
-bool resolver_has_ended(struct resolver *r) {
-	if (!r->process || waitpid(r->process, NULL, WNOHANG) != r->process) return false;
-	r->process = 0;
-	return true;
 }
 
 unsigned resolver_find(struct resolver *r, const char *host, struct peer *at, const char **why) {

@@ -34,9 +34,6 @@ void resolver_wait(const struct resolver *resolver);
 /* Ends the process. NULL is allowed. */
 void resolver_stop(struct resolver *resolver);
 
-/* Returns whether the process has ended by itself, once. */
-bool resolver_has_ended(struct resolver *resolver);
-
 /* Writes the addresses of a host to `at` (RESOLVED_MAX). Returns how many there are; if none, *why becomes the reason.
  * Any thread may call it. */
 unsigned resolver_find(struct resolver *resolver, const char *host, struct peer *at, const char **why);
