@@ -103,11 +103,13 @@ static bool stderr_has_room(void) {
 /* Returns whether there is room for a line. The caller holds `output`. */
 static bool has_room(void) { return !on_stderr() || stderr_has_room(); }
 
-/* Prints a line on stderr. The caller holds `output`. */
+/* Prints a line on stderr, at once, so that no line of another process comes into it: fprintf(3) of musl writes it in
+ * parts. The caller holds `output`. */
 static void print_on_stderr(enum notice_level level, const char *text) {
-	char before[8] = "";
+	char before[8] = "", line[NOTICE_TEXT_MAX + 32];
 	if (to_journal) snprintf(before, sizeof before, "<%d>", level);
-	fprintf(stderr, "%sgatling: %s\n", before, text);
+	snprintf(line, sizeof line, "%sgatling: %s\n", before, text);
+	(void)fputs(line, stderr);
 }
 
 /* Prints a line on stderr, and passes it to the sink. Returns false, and does neither, if there is no room. */
