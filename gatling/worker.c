@@ -67,6 +67,13 @@ static void use_certificates(struct worker *w) {
 	tls_use_certificates(w->context.tls, current);
 }
 
+/* Returns how much memory connections may take before it has to be compared with each limit. */
+static size_t small_memory(const struct worker *w) {
+	size_t least = BUDGET_RETURN;
+	if (w->context.memory_max < least) least = w->context.memory_max;
+	return w->options->conn.client_memory < least ? (size_t)w->options->conn.client_memory : least;
+}
+
 static int start(struct worker *w) {
 	unsigned kept = 0, cached, open;
 	int *keep = malloc((3 * LISTENERS_MAX + 4 + datagram_sockets_most(w->datagrams)) * sizeof *keep);
@@ -101,6 +108,7 @@ static int start(struct worker *w) {
 	w->acceptor.context = &w->context;
 	w->acceptor.workers = (unsigned)w->options->workers;
 	w->context.memory_max = w->options->conn.memory / (unsigned)w->options->workers;
+	w->context.memory_small = small_memory(w);
 	w->context.batches = (struct batch_pool){.now_ns = &w->context.site.now_ns,
 											 .queue = w->log,
 											 .style.format = w->options->log,
@@ -155,9 +163,14 @@ static void serve(struct worker *w) {
 
 /* --- memory --- */
 
+/* Called after each connection has had its turn, since many may have come at once: see shed_over_budget(). */
+static void keep_to_budget(struct worker *w) {
+	if (conn_context_memory(&w->context) > w->context.memory_small) shed_over_budget(&w->context);
+}
+
 /* Gives memory back to the system when much less is in use than at the peak. */
 static void release_memory(struct worker *w) {
-	if (w->context.memory_peak < BUDGET_RETURN) return;
+	if (w->context.memory_peak <= BUDGET_RETURN) return;
 	const size_t taken = conn_context_memory(&w->context);
 	if (taken > w->context.memory_peak / 4) return;
 	platform_release_memory();
@@ -278,14 +291,13 @@ static void update_dates(struct worker *w) {
 	if (w->shown) publish(w);
 }
 
-static void run_readable(struct worker *w, struct conn *c) {
-	fair_run(&w->fair, conn_readable, &w->context, c);
-	shed_over_budget(&w->context);
-}
+static enum cookie_kind kind_of(const void *cookie) { return (enum cookie_kind) * (const uint8_t *)cookie; }
 
-static void run_writable(struct worker *w, struct conn *c) {
-	fair_run(&w->fair, conn_writable, &w->context, c);
-	shed_over_budget(&w->context); /* requests that waited for the output are read there */
+/* Runs a connection that is ready: conn_readable() or conn_writable(). One call in FAIR_SAMPLE is timed. */
+static void run_conn(struct worker *w, fair_fn *ready, struct conn *c) {
+	if (++w->fair.calls % FAIR_SAMPLE == 0) fair_measure(&w->fair, ready, &w->context, c);
+	else ready(&w->context, c);
+	keep_to_budget(w);
 }
 
 /* This and other functions here are not inline, since that would make a turn of the loop take more instructions for
@@ -298,12 +310,12 @@ __attribute__((noinline)) static void run_upstream(struct worker *w, struct upst
 	if (link->proxied) run(link->proxied);
 	else run_idle(w->context.exchanges.upstreams, link);
 	if (begun_ns) fair_count(&w->fair, network, (uint64_t)(io_read_clock() - begun_ns));
-	shed_over_budget(&w->context);
+	keep_to_budget(w);
 }
 
 /* Returns whether a connection has to wait for others, see fair_waits(). */
 static bool waits(struct worker *w, const void *conn) {
-	return fair_waits(&w->fair, conn_peer(conn), w->context.site.now_ms);
+	return w->fair.waiting && fair_waits(&w->fair, conn_peer(conn), w->context.site.now_ms);
 }
 
 /* Reads from an upstream, unless the client of its response has to wait for others, which it may. */
@@ -316,11 +328,11 @@ __attribute__((noinline)) static void upstream_readable(struct worker *w, struct
 
 static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
-	switch (cookie_kind(cookie)) {
+	switch (kind_of(cookie)) {
 	case COOKIE_CONNECTION:
 		if (waits(w, cookie) && io_postpone_read(w->context.loop, fd)) break;
-		accept_note_wait(&w->acceptor, cookie, fd);
-		run_readable(w, cookie);
+		if (w->acceptor.sampling) accept_note_wait(&w->acceptor, cookie, fd);
+		run_conn(w, conn_readable, cookie);
 		break;
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
@@ -331,9 +343,9 @@ static void readable(struct worker *w, int fd) {
 
 static void writable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
-	if (cookie_kind(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, proxied_writable, upstreams_idle_readable);
-	else if (cookie_kind(cookie) == COOKIE_QUIC) quic_writable(cookie);
-	else if (!waits(w, cookie) || !io_postpone_write(w->context.loop, fd)) run_writable(w, cookie);
+	if (kind_of(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, proxied_writable, upstreams_idle_readable);
+	else if (kind_of(cookie) == COOKIE_QUIC) quic_writable(cookie);
+	else if (!waits(w, cookie) || !io_postpone_write(w->context.loop, fd)) run_conn(w, conn_writable, cookie);
 }
 
 /* Runs the connections of addresses that take most of the time, after all others: at least one reader and one writer,
@@ -346,33 +358,35 @@ static void run_postponed(struct worker *w) {
 		void *cookie = io_cookie(loop, fd);
 		if (!turn_ns) turn_ns = fair_turn_ns(&w->fair, w->context.site.now_ms);
 		if (!until_ns) until_ns = io_read_clock() + turn_ns;
-		if (cookie_kind(cookie) == COOKIE_UPSTREAM) upstream_readable(w, cookie, fd, false);
-		else run_readable(w, cookie);
+		if (kind_of(cookie) == COOKIE_UPSTREAM) upstream_readable(w, cookie, fd, false);
+		else run_conn(w, conn_readable, cookie);
 	}
 	until_ns = 0;
 	for (int fd = io_postponed_write(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_write(loop) : -1) {
 		if (!turn_ns) turn_ns = fair_turn_ns(&w->fair, w->context.site.now_ms);
 		if (!until_ns) until_ns = io_read_clock() + turn_ns;
-		run_writable(w, io_cookie(loop, fd));
+		run_conn(w, conn_writable, io_cookie(loop, fd));
 	}
 	w->context.read_most = CONN_SCRATCH;
 }
 
 __attribute__((noinline)) static void timed_out(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
-	if (cookie_kind(cookie) == COOKIE_LISTENER) accept_resume(&w->acceptor);
-	else if (cookie_kind(cookie) == COOKIE_UPSTREAM)
-		run_upstream(w, cookie, proxied_timed_out, upstreams_idle_timed_out);
+	if (kind_of(cookie) == COOKIE_LISTENER) accept_resume(&w->acceptor);
+	else if (kind_of(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, proxied_timed_out, upstreams_idle_timed_out);
 	else conn_timed_out(&w->context, cookie);
-	shed_over_budget(&w->context); /* requests that have waited too long for a job are answered */
+	keep_to_budget(w); /* requests that have waited too long for a job are answered */
 }
 
 /* Returns the shorter of two times; -1 stands for no limit. */
 static int sooner(int one, int other) { return one == -1 || (other != -1 && other < one) ? other : one; }
 
-/* Does the work that is due from time to time. Returns how many milliseconds the loop may wait; -1: no limit. */
-static int do_due_work(struct worker *w) {
-	const int64_t now = io_now(w->context.loop);
+/* Returns whether accept_all() has anything to do. */
+static bool accepts(const struct acceptor *a) { return a->readies || a->sampling || a->resting; }
+
+/* Does what is due of the work that there is from time to time. Returns after how many milliseconds more is due, as far
+ * as that is known now; -1: none is. */
+static int look_for_work(struct worker *w, int64_t now) {
 	int kernel = kernel_memory_due(&w->context, now);
 	if (kernel == 0) {
 		kernel_memory_enforce(&w->context);
@@ -392,7 +406,23 @@ static int do_due_work(struct worker *w) {
 		log_flush(w->log, now);
 		log = log_due(w->log, now);
 	}
-	int limit = sooner(sooner(sooner(log, site), sooner(rate, kernel)), accept_due(&w->acceptor, now));
+	return sooner(sooner(log, site), sooner(rate, kernel));
+}
+
+_Static_assert((int)LOOK_MS <= (int)LOG_DELAY_MS, "no line is handed to the log too late");
+
+/* Does the work that is due from time to time. Returns how many milliseconds the loop may wait; -1: no limit. What
+ * happens in a turn may make more due, so it is looked for again LOOK_MS after the last time, at the latest. */
+static int do_due_work(struct worker *w) {
+	const int64_t now = w->context.site.now_ms;
+	int limit;
+	if (now < w->look_ms) {
+		limit = (int)(w->look_ms - now);
+	} else {
+		limit = look_for_work(w, now);
+		w->look_ms = now + sooner(limit, LOOK_MS);
+	}
+	if (accepts(&w->acceptor)) limit = sooner(limit, accept_due(&w->acceptor, now));
 	if (w->shown) limit = sooner(limit, PUBLISH_MS);
 	if (w->context.draining && w->drain_until_ms)
 		limit = sooner(limit, w->drain_until_ms > now ? (int)(w->drain_until_ms - now) : 0);
@@ -411,7 +441,7 @@ static int run_turn(struct worker *w) {
 	w->context.handshakes = 0;
 	if (io_woken(w->context.loop)) {
 		site_context_collect(&w->context.site);
-		shed_over_budget(&w->context); /* requests that waited for a job have continued */
+		keep_to_budget(w); /* requests that waited for a job have continued */
 	}
 	for (int fd; (fd = io_canread(w->context.loop)) != -1;) readable(w, fd);
 	w->context.share =
@@ -420,7 +450,7 @@ static int run_turn(struct worker *w) {
 	for (int fd; w->context.sent < until && (fd = io_canwrite(w->context.loop)) != -1;) writable(w, fd);
 	run_postponed(w);
 	/* new clients come after those that have begun to load a page */
-	accept_all(&w->acceptor);
+	if (accepts(&w->acceptor)) accept_all(&w->acceptor);
 	gauge_set(COUNT_SENT, w->context.sent);
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
 	if (w->context.quic) {

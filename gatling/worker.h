@@ -18,6 +18,7 @@ enum {
 	UPSTREAMS_SHARE = 4,          /* 1/4 of the limit is for connections to upstreams, if there are any */
 	FILES_SHARE = 4,              /* 1/4 of the limit is for large files that are being sent */
 	PUBLISH_MS = 1000,            /* publish() is called at least this often, if there is a status page */
+	LOOK_MS = 100,                /* between two looks at what is due, as long as there are events */
 	DESCRIPTORS_RESERVED = 32,    /* descriptors for everything but connections and cached files */
 };
 
@@ -74,6 +75,7 @@ struct worker {
 	int error;              /* why it could not start */
 	bool hangs;             /* it has ended, but a thread that uses its memory has not: see site_context_close() */
 	int64_t drain_until_ms; /* 0: no limit */
+	int64_t look_ms;        /* when to look again at what is due */
 	/* common_fields of conn_context.h and common_block of http2_context.h point to these */
 	char common_text[RESPONSE_COMMON_LINES];
 	char common_hpack[RESPONSE_COMMON_BLOCK];

@@ -3,8 +3,6 @@
 #ifndef GATLING_BASE_COOKIE_H
 #define GATLING_BASE_COOKIE_H
 
-#include <stdint.h>
-
 enum cookie_kind {
 	COOKIE_LISTENER,   /* struct listener */
 	COOKIE_CONTROL,    /* struct control */
@@ -12,7 +10,5 @@ enum cookie_kind {
 	COOKIE_UPSTREAM,   /* struct upstream_link */
 	COOKIE_QUIC        /* struct quic_cookie */
 };
-
-static inline enum cookie_kind cookie_kind(const void *cookie) { return (enum cookie_kind) * (const uint8_t *)cookie; }
 
 #endif

@@ -65,8 +65,8 @@ void conn_close(struct conn_context *w, struct conn *c) {
 }
 
 struct conn *conn_of(const struct conn_context *w, int fd) {
-	void *cookie = io_cookie(w->loop, fd);
-	return cookie && cookie_kind(cookie) == COOKIE_CONNECTION ? cookie : NULL;
+	struct conn *c = io_cookie(w->loop, fd);
+	return c && c->kind == COOKIE_CONNECTION ? c : NULL;
 }
 
 /* --- memory --- */

@@ -65,12 +65,13 @@ struct conn_context {
 	unsigned connections, connections_max;     /* the main thread, too, reads connections */
 	unsigned connections_short;                /* at which some are closed to make room for others (SHED_FROM) */
 	const struct conn_kind *kinds[CONN_KINDS]; /* NULL: there are none of that kind */
-	bool limited;       /* connections_max is what the owner has set, not what the descriptors allow */
-	size_t memory;      /* bytes that are kept for the connections, see budget.h */
-	size_t tls_memory;  /* bytes that TLS takes for them, see tls_worker_new() */
-	size_t quic_memory; /* bytes of the connections of QUIC beside those, most of them of its library */
-	size_t memory_peak; /* the most that conn_context_memory() was since memory was given back to the system */
-	size_t memory_max;  /* the most that conn_context_memory() may be: the worker's part of --limit memory */
+	bool limited;        /* connections_max is what the owner has set, not what the descriptors allow */
+	size_t memory;       /* bytes that are kept for the connections, see budget.h */
+	size_t tls_memory;   /* bytes that TLS takes for them, see tls_worker_new() */
+	size_t quic_memory;  /* bytes of the connections of QUIC beside those, most of them of its library */
+	size_t memory_peak;  /* the most that conn_context_memory() was since memory was given back to the system */
+	size_t memory_max;   /* the most that conn_context_memory() may be: the worker's part of --limit memory */
+	size_t memory_small; /* with no more than that, shed_over_budget() has nothing to do */
 	struct shed *shed;
 	struct fair *fair;
 	struct quic *quic; /* NULL: none */

@@ -396,7 +396,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	if (a.late) report_refused(w, l, a.late);
 	l->queued_ms = a.error ? 0 : io_now(w->context->loop);
 	if (!l->queued_ms) l->late_since_ms = 0;
-	w->sampling |= l->queued_ms != 0;
+	w->sampling |= overload || l->queued_ms;
 	limit_unsent(w);
 	/* without descriptors or memory, the next try would fail, too */
 	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);

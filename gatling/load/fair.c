@@ -31,6 +31,7 @@ static void find_waiting(struct fair *f) {
 		if (f->taken.address[i].weight > f->all_ns / part) waits[waiting++] = network;
 	}
 	memcpy(f->waits, waits, waiting * sizeof *waits);
+	if (waiting && !f->waiting) f->others_ms = io_read_clock() / 1000000; /* nobody has waited until now */
 	f->waiting = waiting;
 }
 

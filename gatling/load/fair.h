@@ -28,7 +28,7 @@ struct fair {
 	unsigned samples, calls;
 	uint64_t waits[2 * FAIR_PART]; /* the networks, see peer_network(), whose connections have to wait */
 	unsigned waiting;
-	int64_t others_ms; /* when a socket of a client that does not have to wait was last ready */
+	int64_t others_ms; /* while there are any: when a socket of a client that does not have to wait was last ready */
 };
 
 /* Counts the nanoseconds that a network took, and finds those that have to wait. */
@@ -40,7 +40,8 @@ bool fair_has(const struct fair *fair, uint64_t network);
 /* Returns whether a connection of a client, whose socket is ready, has to wait for those of others. Otherwise notes the
  * time, for fair_turn_ns(). */
 static inline bool fair_waits(struct fair *fair, const struct peer *peer, int64_t now_ms) {
-	if (fair->waiting && fair_has(fair, peer_network(peer))) return true;
+	if (!fair->waiting) return false;
+	if (fair_has(fair, peer_network(peer))) return true;
 	fair->others_ms = now_ms;
 	return false;
 }
