@@ -45,7 +45,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 void conn_close(struct conn_context *w, struct conn *c) {
 	if (c->outgoing) {
 		response_batch_log(&w->batches, c->outgoing);
-		conn_return_batch(c);
+		response_batch_return(&w->batches, &c->outgoing);
 	}
 	if (c->tls) tls_close(c->tls);
 	limits_return_requests(w->exchanges.limits, &c->peer, c->requests);
@@ -71,8 +71,11 @@ struct conn *conn_of(const struct conn_context *w, int fd) {
 
 /* --- memory --- */
 
+/* Returns how many bytes of input are kept. */
+static size_t kept(const struct conn *c) { return c->input ? c->input->length : 0; }
+
 static size_t memory(const struct conn *c) {
-	size_t n = conn_kept(c);
+	size_t n = kept(c);
 	if (c->exchange) n += conn_exchange_memory(c);
 	if (c->outgoing) n += response_batch_memory(c->outgoing);
 	if (c->tls) n += tls_memory(c->tls);
@@ -304,7 +307,7 @@ void conn_wait(struct conn_context *w, struct conn *c) {
 }
 
 void conn_readable(struct conn_context *w, struct conn *c) {
-	struct conn_run run = {.known = c->state == CONN_HEAD ? conn_kept(c) : 0};
+	struct conn_run run = {.known = c->state == CONN_HEAD ? kept(c) : 0};
 	const bool splices = c->state == CONN_PASS && conn_relay_splices(c);
 	if (c->state <= CONN_HANDSHAKE || (splices ? conn_relay_splice(c, &run) : conn_read(c, &run.input)) ||
 		(c->input_ended && end_input(c, &run)))
@@ -368,9 +371,9 @@ int64_t conn_since(const struct conn *c) { return c->since_ms; }
 
 bool conn_close_idle(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {0};
-	size_t kept = conn_kept(c); /* part of a frame */
+	const size_t before = kept(c); /* part of a frame */
 	if (!conn_can_close_idle(c)) return false;
-	if (conn_read(c, &run.input) && run.input.length > kept) {
+	if (conn_read(c, &run.input) && run.input.length > before) {
 		go(w, c, &run);
 		return false;
 	}

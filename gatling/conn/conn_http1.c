@@ -91,7 +91,7 @@ static bool respond(struct conn *c, struct exchange *x, struct response *r, bool
  * its request. x: NULL if nothing is known of the request. */
 static enum conn_state refuse(struct conn *c, struct conn_run *run, struct exchange *x, struct response *r,
 							  bool head_only) {
-	if (!conn_take_batch(c)) {
+	if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing)) {
 		response_drop(r);
 		return CONN_CLOSED;
 	}
@@ -122,7 +122,7 @@ static enum conn_state refuse_passed(struct conn *c, struct conn_run *run, int s
 enum conn_state conn_http1_refuse_late(struct conn *c, struct conn_run *run) {
 	(void)conn_fetch_input(c); /* the part of the request that has come is dropped */
 	if (c->exchange) return refuse_passed(c, run, 408);
-	if (!conn_take_batch(c)) return CONN_CLOSED;
+	if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing)) return CONN_CLOSED;
 	if (c->state == CONN_HEAD) c->outgoing->started_ns = c->since_ms * 1000000; /* the log says how long it took */
 	return refuse_status(c, run, NULL, 408, c->state == CONN_BODY && c->head);
 }
@@ -221,10 +221,10 @@ enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 	if (run->known && ends_no_line(run->input, run->known)) return CONN_HEAD;
 	/* RFC 9113, sections 3.3 and 3.4: the preface is at the start of a connection; with TLS, ALPN decides */
 	if (!c->begun && !c->tls && http2_begins(run->input.at, run->input.length)) return CONN_HTTP2;
-	if (!conn_take_batch(c)) return CONN_CLOSED;
+	if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing)) return CONN_CLOSED;
 	while (next == CONN_IDLE && run->input.length && !c->ending && !is_full(c->outgoing)) next = take_request(c, run);
 	run->known = next == CONN_HEAD ? run->input.length : 0;
-	if (c->outgoing && !c->outgoing->responses) conn_return_batch(c);
+	if (c->outgoing && !c->outgoing->responses) response_batch_return(&c->context->batches, &c->outgoing);
 	return c->outgoing && (next == CONN_IDLE || next == CONN_HEAD) ? CONN_WRITE : next;
 }
 
@@ -243,7 +243,7 @@ enum conn_state conn_http1_job(struct conn *c, struct conn_run *run) {
 	case EXCHANGE_PASSED_ON: return begin_relay(c);
 	case EXCHANGE_ANSWERED: break;
 	}
-	if (!conn_take_batch(c)) {
+	if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing)) {
 		response_drop(&r);
 		return CONN_CLOSED;
 	}
@@ -273,13 +273,13 @@ enum conn_state conn_http1_pass(struct conn *c, struct conn_run *run) {
 /* Sends a 100 (Continue). It has to wait if earlier responses, which have left, still fill the socket. */
 enum conn_state conn_http1_continue(struct conn *c) {
 	struct batch_pool *pool = &c->context->batches;
-	struct response_batch *x = response_batch_take(pool, BATCH_SMALL);
+	struct response_batch *x = NULL;
 	uint64_t sent = 0;
-	if (!x) return CONN_CLOSED;
+	if (!response_batch_take(pool, BATCH_SMALL, &x)) return CONN_CLOSED;
 	enum iob_result result = iob_addbuf(x->iob, http1_continue.at, http1_continue.length, NULL, NULL) == 0
 								 ? conn_transmit(c, x->iob, http1_continue.length, IO_LAST, &sent)
 								 : IOB_FAILED;
-	response_batch_return(pool, x);
+	response_batch_return(pool, &x);
 	if (result == IOB_AGAIN && !sent) return CONN_CONTINUE;
 	return sent == http1_continue.length ? CONN_BODY : CONN_CLOSED;
 }
@@ -308,7 +308,7 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	}
 	if (!run->resumed) w->at_once_ms = w->site.now_ms;
 	response_batch_log(&w->batches, c->outgoing);
-	conn_return_batch(c);
+	response_batch_return(&c->context->batches, &c->outgoing);
 	return_requests(c, c->admitted); /* one that is admitted has waited for these */
 	if (!c->ending) return CONN_IDLE;
 	return conn_end(c, c->ending == CONN_ENDING_LINGER || run->input.length || c->input);

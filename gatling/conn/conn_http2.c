@@ -15,7 +15,8 @@ static bool keep_frames(struct conn *c, size_t length) {
 /* Appends the frames at the start of the worker's buffer to those that wait. Returns false if there are too many, or
  * memory runs out. */
 static bool queue_frames(struct conn *c, size_t length) {
-	return conn_take_batch(c) && iob_bytesleft(c->outgoing->iob) + length <= HTTP2_UNSENT_MAX &&
+	return response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing) &&
+		   iob_bytesleft(c->outgoing->iob) + length <= HTTP2_UNSENT_MAX &&
 		   iob_addcopy(c->outgoing->iob, c->context->frames, length) == 0;
 }
 
@@ -57,14 +58,15 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 			}
 			length = write_frames(c, length);
 			if (!length) break;
-			if (!conn_take_batch(c) || iob_addbuf(c->outgoing->iob, w->frames, length, NULL, NULL) == -1)
+			if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing) ||
+				iob_addbuf(c->outgoing->iob, w->frames, length, NULL, NULL) == -1)
 				return IOB_FAILED;
 		}
 		result = conn_transmit(c, c->outgoing->iob, UINT64_MAX, c->ending ? IO_MORE : IO_LAST, &sent);
 		if (result == IOB_AGAIN && length && !keep_frames(c, length)) return IOB_FAILED;
 		length = 0;
 		if (result != IOB_DONE) break;
-		conn_return_batch(c);
+		response_batch_return(&c->context->batches, &c->outgoing);
 	}
 	w->sent += sent;
 	return result;

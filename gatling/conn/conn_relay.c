@@ -201,10 +201,10 @@ const struct carrier conn_carrier = {.protocol = COUNT_HTTP1,
 /* Fills the batch, if something has come. Returns RELAY_WAITS if there may be something to send. */
 static enum exchange_relayed prepare(struct conn *c, struct conn_relay *p) {
 	if (proxied_state(c->exchange->proxied) <= PROXIED_WAITS) return RELAY_WAITS;
-	if (!conn_take_batch(c)) return RELAY_BROKEN;
+	if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing)) return RELAY_BROKEN;
 	enum exchange_relayed next = exchange_relay(c->exchange);
 	p->sending = next == RELAY_WAITS && iob_bytesleft(c->outgoing->iob);
-	if (!p->sending) conn_return_batch(c);
+	if (!p->sending) response_batch_return(&c->context->batches, &c->outgoing);
 	return next;
 }
 

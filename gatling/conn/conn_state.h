@@ -107,14 +107,11 @@ enum iob_result conn_transmit(struct conn *conn, iob *batch, uint64_t most, enum
 void conn_limit_unsent(struct conn *conn);
 
 /* Returns whether TLS has something to send without a batch. */
-static inline bool conn_blocked(const struct conn *conn) { return conn->tls && tls_blocked(conn->tls); }
+bool conn_blocked(const struct conn *conn);
 
 /* Reads from the client into the scratch buffer, behind the bytes that were kept. *input is both. Returns false if the
  * input has ended (input_ended) or the connection has failed; EAGAIN is not a failure, nor is the end with HTTP/2. */
 bool conn_read(struct conn *conn, struct slice *input);
-
-/* Returns how many bytes are kept. */
-size_t conn_kept(const struct conn *conn);
 
 /* Keeps a copy of bytes in the scratch buffer, which other connections use in the meantime. No others may be kept.
  * Returns false without memory. */
@@ -139,10 +136,6 @@ void conn_forget_end(const struct conn *conn);
 
 /* Returns whether the client has reset the connection after it has ended its side. */
 bool conn_is_reset(const struct conn *conn);
-
-/* Takes a batch for conn->outgoing, unless it has one. Returns false without memory. */
-bool conn_take_batch(struct conn *conn);
-void conn_return_batch(struct conn *conn);
 
 /* Ends the sending side. Returns the next state. */
 enum conn_state conn_end(struct conn *conn, bool linger);

@@ -24,7 +24,7 @@ enum iob_result conn_transmit(struct conn *c, iob *batch, uint64_t most, enum io
 				  : iob_send(c->context->loop, c->fd, batch, most, rest, sent);
 }
 
-size_t conn_kept(const struct conn *c) { return c->input ? c->input->length : 0; }
+bool conn_blocked(const struct conn *c) { return c->tls && tls_blocked(c->tls); }
 
 bool conn_keep_input(struct conn *c, struct slice input) {
 	if (!(c->input = malloc(sizeof *c->input + input.length))) return false;
@@ -34,7 +34,7 @@ bool conn_keep_input(struct conn *c, struct slice input) {
 }
 
 struct slice conn_fetch_input(struct conn *c) {
-	struct slice input = {.at = c->context->scratch, .length = conn_kept(c)};
+	struct slice input = {.at = c->context->scratch, .length = c->input ? c->input->length : 0};
 	if (c->input) memcpy(c->context->scratch, c->input->bytes, input.length);
 	free(c->input);
 	c->input = NULL;
@@ -110,16 +110,6 @@ void conn_forget_end(const struct conn *c) {
 bool conn_is_reset(const struct conn *c) {
 	struct pollfd p = {.fd = c->fd};
 	return poll(&p, 1, 0) > 0;
-}
-
-bool conn_take_batch(struct conn *c) {
-	if (!c->outgoing) c->outgoing = response_batch_take(&c->context->batches, BATCH_LARGE);
-	return c->outgoing;
-}
-
-void conn_return_batch(struct conn *c) {
-	response_batch_return(&c->context->batches, c->outgoing);
-	c->outgoing = NULL;
 }
 
 /* Calls shutdown(2) even without lingering: after close(2) alone, input that was not read would reset the connection,

@@ -21,15 +21,17 @@ static struct response_batch *take_spare(struct batch_pool *pool, enum batch_siz
 	return x;
 }
 
-struct response_batch *response_batch_take(struct batch_pool *pool, enum batch_size size) {
+bool response_batch_take(struct batch_pool *pool, enum batch_size size, struct response_batch **batch) {
+	if (*batch) return true;
 	struct response_batch *x = take_spare(pool, size);
 	if (!x && size == BATCH_LARGE) x = take_spare(pool, BATCH_SMALL);
 	if (!x && (!(x = calloc(1, sizeof *x)) || !(x->iob = iob_new()))) {
 		free(x);
-		return NULL;
+		return false;
 	}
 	x->started_ns = *pool->now_ns;
-	return x;
+	*batch = x;
+	return true;
 }
 
 static void response_batch_free(struct response_batch *x) {
@@ -47,7 +49,9 @@ void response_batch_reset(struct batch_pool *pool, struct response_batch *x) {
 	x->lines_length = 0;
 }
 
-void response_batch_return(struct batch_pool *pool, struct response_batch *x) {
+void response_batch_return(struct batch_pool *pool, struct response_batch **batch) {
+	struct response_batch *x = *batch;
+	*batch = NULL;
 	response_batch_reset(pool, x);
 	if (x->lines_size > BATCH_LINES_KEPT) {
 		free(x->lines);

@@ -50,12 +50,14 @@ struct batch_pool {
 /* Sets the time of the lines that are logged from now on. */
 void batch_pool_set_time(struct batch_pool *pool, time_t now);
 
-/* Takes an empty batch, from the pool if it has one. NULL: ENOMEM. */
-struct response_batch *response_batch_take(struct batch_pool *pool, enum batch_size size);
+/* Takes an empty batch, from the pool if it has one, unless *batch is not NULL. Returns false without memory. */
+bool response_batch_take(struct batch_pool *pool, enum batch_size size, struct response_batch **batch);
 
 /* Empties the batch. */
 void response_batch_reset(struct batch_pool *pool, struct response_batch *batch);
-void response_batch_return(struct batch_pool *pool, struct response_batch *batch);
+
+/* Gives a batch back, and sets *batch to NULL. */
+void response_batch_return(struct batch_pool *pool, struct response_batch **batch);
 
 /* Returns the bytes of memory that the batch takes. */
 size_t response_batch_memory(const struct response_batch *batch);

@@ -40,7 +40,7 @@ struct slice streams_block(const struct streams *t, struct response *r, char *bl
 /* Gives the stream the batch with the response, whose representation and source it takes over. Returns false if memory
  * runs out. */
 static bool add_response(struct stream *s, struct response *r, struct slice block, bool head_only) {
-	bool ok = block.at && (s->batch = response_batch_take(s->streams->exchanges->batches, BATCH_SMALL));
+	bool ok = block.at && response_batch_take(s->streams->exchanges->batches, BATCH_SMALL, &s->batch);
 	if (ok && block.length) ok = iob_addcopy(s->batch->iob, block.at, block.length) == 0;
 	if (ok && !head_only) return response_content(s->batch->iob, r) == 0;
 	response_drop(r);

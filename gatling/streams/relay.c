@@ -25,8 +25,7 @@ static size_t room(const void *stream) {
 }
 
 static bool take_batch(struct stream *s) {
-	s->batch = response_batch_take(s->streams->exchanges->batches, BATCH_SMALL);
-	return s->batch;
+	return response_batch_take(s->streams->exchanges->batches, BATCH_SMALL, &s->batch);
 }
 
 static bool add_block(struct stream *s, struct slice block) {

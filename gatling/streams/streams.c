@@ -83,8 +83,7 @@ void stream_account(struct stream *s) {
 }
 
 void stream_drop_batch(struct stream *s) {
-	if (s->batch) response_batch_return(s->streams->exchanges->batches, s->batch);
-	s->batch = NULL;
+	if (s->batch) response_batch_return(s->streams->exchanges->batches, &s->batch);
 	s->block_length = 0;
 }
 
