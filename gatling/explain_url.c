@@ -14,7 +14,6 @@
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/check.h"
-#include "gatling/conn/http1_response.h"
 #include "gatling/exchange/exchange.h"
 #include "gatling/site/answer/decision.h"
 

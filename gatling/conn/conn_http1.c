@@ -2,8 +2,14 @@
  * conn_http1_write() sends them. */
 #include <stdlib.h>
 
+#include "gatling/base/text.h"
 #include "gatling/conn/conn_relay.h"
 #include "gatling/http2/http2.h"
+
+/* Bytes of a body that is copied: send(2) with one buffer costs less than sendmsg(2) with two. */
+enum { BODY_COPIED = 2048 };
+
+static const struct slice continue_line = SLICE("HTTP/1.1 100 Continue\r\n\r\n");
 
 /* --- clients --- */
 
@@ -73,15 +79,39 @@ static void find_proxy(const struct conn *c, struct exchange *x, struct peer *pr
 
 /* --- responses --- */
 
+/* Appends a response to the batch, and takes its file and source over, even if that fails. *body_length becomes the
+ * length of its content. Returns false if memory runs out; then the batch cannot be sent. */
+static bool write_response(const struct conn *c, struct response *r, bool head_only, enum persistence persistence,
+						   uint64_t *body_length) {
+	iob *batch = c->outgoing->iob;
+	struct slice copied = head_only ? (struct slice){0} : response_in_memory(r);
+	if (copied.length > BODY_COPIED) copied.length = 0;
+	char *start = iob_reserve(batch, HTTP1_LINES_ROOM + response_fields_room(r) + copied.length), *at = start;
+	size_t fields = 0;
+	if (start) {
+		at = TEXT_JOIN(at, response_status_line(r->status), c->context->common_fields[c->secure],
+					   http1_persistence[persistence]);
+		fields = response_fields(r, at, body_length);
+	}
+	if (!fields) {
+		response_drop(r);
+		return false;
+	}
+	at = TEXT_JOIN(at + fields, SLICE("\r\n"), copied);
+	iob_commit(batch, (size_t)(at - start));
+	if (!head_only && !copied.length) return response_content(batch, r) == 0;
+	if (head_only) *body_length = 0;
+	response_drop(r);
+	return true;
+}
+
 /* Appends a response to those under way. Returns false if memory runs out. */
 static bool respond(struct conn *c, struct exchange *x, struct response *r, bool head_only,
 					enum persistence persistence) {
-	struct conn_context *w = c->context;
 	uint64_t bytes;
 	if (persistence == PERSIST_NOT && c->ending == CONN_ENDING_NONE) c->ending = CONN_ENDING_CLOSE;
 	c->outgoing->files += r->representation && r->representation->fd != -1;
-	if (http1_write(c->outgoing->iob, r, w->common_fields[c->secure], head_only, persistence, &bytes) == -1)
-		return false;
+	if (!write_response(c, r, head_only, persistence, &bytes)) return false;
 	if (!c->outgoing->responses++) c->outgoing->sampled = (uint8_t)counters_sample();
 	exchange_note(x, c->outgoing, r->status, r->user, bytes);
 	return true;
@@ -172,6 +202,7 @@ static enum conn_state begin_relay(struct conn *c) {
 }
 
 static bool is_full(const struct response_batch *x) {
+	if (!x->responses) return false;
 	return x->responses >= CONN_PIPELINE_MAX || x->files >= CONN_PIPELINE_FILES ||
 		   iob_bytesleft(x->iob) >= CONN_PIPELINE_BYTES || iob_parts(x->iob) >= IOB_PART_LIMIT / 4 ||
 		   x->lines_length >= CONN_PIPELINE_BYTES;
@@ -276,12 +307,12 @@ enum conn_state conn_http1_continue(struct conn *c) {
 	struct response_batch *x = NULL;
 	uint64_t sent = 0;
 	if (!response_batch_take(pool, BATCH_SMALL, &x)) return CONN_CLOSED;
-	enum iob_result result = iob_addbuf(x->iob, http1_continue.at, http1_continue.length, NULL, NULL) == 0
-								 ? conn_transmit(c, x->iob, http1_continue.length, IO_LAST, &sent)
+	enum iob_result result = iob_addbuf(x->iob, continue_line.at, continue_line.length, NULL, NULL) == 0
+								 ? conn_transmit(c, x->iob, continue_line.length, IO_LAST, &sent)
 								 : IOB_FAILED;
 	response_batch_return(pool, &x);
 	if (result == IOB_AGAIN && !sent) return CONN_CONTINUE;
-	return sent == http1_continue.length ? CONN_BODY : CONN_CLOSED;
+	return sent == continue_line.length ? CONN_BODY : CONN_CLOSED;
 }
 
 /* Skips the body of a request. Its response is ready, and is sent after the body, with those to the requests behind

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
+#include "gatling/http/field_line.h"
 
 enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, SPLICE_LEAST = 64 * 1024 }; /* bytes */
 
@@ -152,20 +153,28 @@ static enum body_framing settle(struct conn *c, const struct upstream_response *
 
 static int add_head(void *conn, const struct upstream_response *head, struct slice lines) {
 	struct conn *c = conn;
-	iob *batch = c->outgoing->iob;
-	int failed;
+	struct slice common = {0}, connection = {0};
+	enum body_framing framing = BODY_NONE;
 	if (head->status == 101) {
 		if (c->input_ended) return 0; /* it would go one way only */
 		c->ending = CONN_ENDING_CLOSE;
-		failed = http1_write_upgrade(batch, head->reason, lines);
-	} else if (head->status < 200) { /* unknown to HTTP/1.0 */
-		failed = c->exchange->request->minor ? http1_write_interim(batch, head->status, head->reason, lines) : 0;
+		connection = SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n");
+	} else if (head->status < 200) {
+		if (!c->exchange->request->minor) return head->status; /* unknown to HTTP/1.0 */
 	} else {
-		enum body_framing framing = settle(c, head);
-		failed = http1_write_passed(batch, head, lines, c->context->common_fields[c->secure],
-									(enum persistence)relay_of(c)->persistence, framing);
+		framing = settle(c, head);
+		common = c->context->common_fields[c->secure];
+		connection = http1_persistence[relay_of(c)->persistence];
 	}
-	return failed ? 0 : head->status;
+	iob *batch = c->outgoing->iob;
+	char *start = iob_reserve(batch, HTTP1_LINES_ROOM + head->reason.length + lines.length);
+	if (!start) return 0;
+	char *at = text_copy_number(text_copy(start, SLICE("HTTP/1.1 ")), (uint64_t)head->status);
+	at = TEXT_JOIN(at, SLICE(" "), head->reason, SLICE("\r\n"), common, connection, lines);
+	if (framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
+	if (framing == BODY_LENGTH) at = field_line_put_length(at, head->content_length);
+	iob_commit(batch, (size_t)(text_copy(at, SLICE("\r\n")) - start));
+	return head->status;
 }
 
 /* Small pieces are copied, so that they leave together with those around them. */

@@ -4,7 +4,22 @@
 #define GATLING_CONN_CONN_RELAY_H
 
 #include "gatling/conn/conn_state.h"
-#include "gatling/conn/http1_response.h"
+
+/* Bytes of the status line, of fields such as Server and Date, and of Connection. */
+enum { HTTP1_LINES_ROOM = 512 };
+
+/* Whether the connection persists after a response, and the field line that says so. */
+enum persistence {
+	PERSIST_SILENTLY, /* HTTP/1.1: the default, without a field */
+	PERSIST_SAID,     /* HTTP/1.0: with a field */
+	PERSIST_NOT
+};
+
+static const struct slice http1_persistence[] = {
+	[PERSIST_SILENTLY] = SLICE(""),
+	[PERSIST_SAID] = SLICE("Connection: keep-alive\r\n"),
+	[PERSIST_NOT] = SLICE("Connection: close\r\n"),
+};
 
 extern const struct carrier conn_carrier;
 
