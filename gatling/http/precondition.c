@@ -70,12 +70,7 @@ static bool date_stands_for_etag(const struct request *r, const struct validator
 }
 
 int precondition_status(const struct request *r, const struct validators *v) {
-	enum {
-		CONDITIONS = 1U << FIELD_IF_MATCH | 1U << FIELD_IF_UNMODIFIED_SINCE | 1U << FIELD_IF_NONE_MATCH |
-					 1U << FIELD_IF_MODIFIED_SINCE
-	};
 	time_t date;
-	if (!(r->known & CONDITIONS)) return 0; /* most requests have none */
 	if (request_has(r, FIELD_IF_MATCH)) {
 		if (!etag_listed(r, FIELD_IF_MATCH, v->etag, true)) return 412;
 	} else if (parse_date(only_field(r, FIELD_IF_UNMODIFIED_SINCE), v, &date)) {

@@ -6,6 +6,12 @@
 
 #include "gatling/http/request.h"
 
+/* A request without these fields has none: most have none, so test this first. */
+enum {
+	PRECONDITIONS = 1U << FIELD_IF_MATCH | 1U << FIELD_IF_UNMODIFIED_SINCE | 1U << FIELD_IF_NONE_MATCH |
+					1U << FIELD_IF_MODIFIED_SINCE
+};
+
 /* Identify a version of a representation. */
 struct validators {
 	struct slice etag;     /* a strong entity-tag with its quotes; absent if unknown: then none matches */

@@ -197,9 +197,9 @@ static void decide(const struct site_context *c, const struct request *q, const 
 void answer(const struct site_context *c, const struct request *q, const struct arrival *arrival, struct response *r) {
 	r->limits = NULL;
 	r->site = (struct slice){0};
-	if (c->tree.remote) remote_decide(c->remote, arrival->since_ms);
+	if (c->tree.remote) remote_decide(c->tree.remote, arrival->since_ms);
 	decide(c, q, arrival, r);
-	if (!tree_awaits(&c->tree)) return;
+	if (!c->tree.remote || !remote_is_awaited(c->tree.remote)) return;
 	/* threads have to look at files first: what was decided without them does not count */
 	response_drop(r);
 	struct job *job = remote_fetch(c->remote);

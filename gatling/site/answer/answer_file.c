@@ -31,7 +31,7 @@ static void answer_file(struct decision *d, const struct resource *resource) {
 	const struct request *q = d->request;
 	struct response *r = d->response;
 	const struct validators *v = &r->representation->validators;
-	int status = precondition_status(q, v);
+	int status = q->known & PRECONDITIONS ? precondition_status(q, v) : 0;
 	if (status == 412) {
 		/* until the file is hashed, it may not be known whether If-Match holds */
 		bool unknown = request_has(q, FIELD_IF_MATCH) && !v->etag.at && precondition_etag_use(q, v) == ETAG_AWAITED;
@@ -138,12 +138,13 @@ bool answer_known(const struct site_context *c, const struct request *q, struct 
 	struct resource *const resource = known->resource;
 	int coding = best_coding(q, resource);
 	struct representation *f = coding == -1 ? NULL : resource->representation[coding];
-	if (!f || !f->validators.etag.at || representation_changed(f)) return false;
+	if (!f || !f->validators.etag.at || (f->fd != -1 && representation_changed(f))) return false;
 	cache_found(resource, c->now_ms);
 	representation_retain(f);
 	r->representation = f;
 	r->site = known->site;
-	if (precondition_status(q, &f->validators)) r->status = 304; /* without QUALIFIERS it can be no other */
+	/* without QUALIFIERS it can be no other status */
+	if (q->known & PRECONDITIONS && precondition_status(q, &f->validators)) r->status = 304;
 	send_copy(c, q, arrival, resource, r);
 	return true;
 }

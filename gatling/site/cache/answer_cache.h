@@ -4,7 +4,6 @@
 #ifndef GATLING_SITE_CACHE_ANSWER_CACHE_H
 #define GATLING_SITE_CACHE_ANSWER_CACHE_H
 
-#include "gatling/base/hash.h"
 #include "gatling/site/cache/cache.h"
 
 enum {
@@ -22,37 +21,12 @@ struct answer_cache {
 	} answer[CACHED_ANSWERS];
 };
 
-static inline struct cached_answer *answer_cache_place(struct answer_cache *cache, struct slice host, unsigned port,
-													   struct slice path) {
-	return &cache->answer[hash_octets(hash_octets(port, host), path) % CACHED_ANSWERS];
-}
-
 /* Returns the answer kept for this host (absent: none), port and path, as the client sent them, or NULL. */
-static inline const struct cached_answer *answer_cache_find(struct answer_cache *cache, struct slice host,
-															unsigned port, struct slice path, int64_t now_ms) {
-	const struct cached_answer *a = answer_cache_place(cache, host, port, path);
-	if (!a->resource || now_ms >= a->until_ms || a->port != port) return NULL;
-	struct slice of_host = {.at = a->octets, .length = a->host_length};
-	struct slice of_path = {.at = a->octets + a->host_length, .length = a->path_length};
-	return slice_equal(path, of_path) && slice_equal(host, of_host) ? a : NULL;
-}
+const struct cached_answer *answer_cache_find(struct answer_cache *cache, struct slice host, unsigned port,
+											  struct slice path, int64_t now_ms);
 
 /* Keeps a resource of a site for a host, port and path. A resource is kept for one of these at a time. */
-static inline void answer_cache_keep(struct answer_cache *cache, struct slice host, unsigned port, struct slice path,
-									 struct slice site, struct resource *resource, int64_t until_ms) {
-	struct cached_answer *a = answer_cache_place(cache, host, port, path);
-	if (host.length + path.length > CACHED_ANSWER_OCTETS) return;
-	if (a->resource) a->resource->kept_at = NULL;
-	if (resource->kept_at) *resource->kept_at = NULL;
-	resource->kept_at = &a->resource;
-	*a = (struct cached_answer){.resource = resource,
-								.site = site,
-								.until_ms = until_ms,
-								.port = (uint16_t)port,
-								.host_length = (uint16_t)host.length,
-								.path_length = (uint16_t)path.length};
-	if (host.length) memcpy(a->octets, host.at, host.length);
-	memcpy(a->octets + host.length, path.at, path.length);
-}
+void answer_cache_keep(struct answer_cache *cache, struct slice host, unsigned port, struct slice path,
+					   struct slice site, struct resource *resource, int64_t until_ms);
 
 #endif

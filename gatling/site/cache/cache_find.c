@@ -1,8 +1,9 @@
-/* cache_find.c - see cache.h: finds entries, and closes files. */
+/* cache_find.c - see cache.h and answer_cache.h: finds entries, and closes files. */
 #include <errno.h>
 
 #include "gatling/base/hash.h"
 #include "gatling/files/key_file.h"
+#include "gatling/site/cache/answer_cache.h"
 #include "gatling/site/cache/cache_entry.h"
 #include "gatling/status/counters.h"
 
@@ -84,6 +85,38 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 void cache_found(struct resource *resource, int64_t now_ms) {
 	count_one(COUNT_CACHE_HITS);
 	note_use((struct cache_entry *)resource, false, now_ms);
+}
+
+/* --- what a moment ago led to, see answer_cache.h --- */
+
+static struct cached_answer *place_of(struct answer_cache *cache, struct slice host, unsigned port, struct slice path) {
+	return &cache->answer[hash_octets(hash_octets(port, host), path) % CACHED_ANSWERS];
+}
+
+const struct cached_answer *answer_cache_find(struct answer_cache *cache, struct slice host, unsigned port,
+											  struct slice path, int64_t now_ms) {
+	const struct cached_answer *a = place_of(cache, host, port, path);
+	if (!a->resource || now_ms >= a->until_ms || a->port != port) return NULL;
+	if (a->host_length != host.length || a->path_length != path.length) return NULL;
+	if (host.length && memcmp(a->octets, host.at, host.length) != 0) return NULL;
+	return memcmp(a->octets + host.length, path.at, path.length) == 0 ? a : NULL;
+}
+
+void answer_cache_keep(struct answer_cache *cache, struct slice host, unsigned port, struct slice path,
+					   struct slice site, struct resource *resource, int64_t until_ms) {
+	struct cached_answer *a = place_of(cache, host, port, path);
+	if (host.length + path.length > CACHED_ANSWER_OCTETS) return;
+	if (a->resource) a->resource->kept_at = NULL;
+	if (resource->kept_at) *resource->kept_at = NULL;
+	resource->kept_at = &a->resource;
+	*a = (struct cached_answer){.resource = resource,
+								.site = site,
+								.until_ms = until_ms,
+								.port = (uint16_t)port,
+								.host_length = (uint16_t)host.length,
+								.path_length = (uint16_t)path.length};
+	if (host.length) memcpy(a->octets, host.at, host.length);
+	memcpy(a->octets + host.length, path.at, path.length);
 }
 
 /* --- closing files --- */
