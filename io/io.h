@@ -65,6 +65,9 @@ int io_wantwrite(io_loop *loop, int fd);
 void io_dontwantread(io_loop *loop, int fd);
 void io_dontwantwrite(io_loop *loop, int fd);
 
+/* Says both: that fd is wanted for these directions, and for no other. Returns what io_wantread() does. */
+int io_want(io_loop *loop, int fd, bool read, bool write);
+
 /* Sets, moves or (0) cancels the deadline of fd, in milliseconds of io_now(). io_timedout() hands the descriptor out
  * once, at the deadline or up to IO_TICK_MS after it, never before it. io_wait() adds to that the time since the last
  * wait; io_waituntil() does not. O(1). */

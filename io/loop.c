@@ -137,6 +137,12 @@ int io_wantwrite(io_loop *loop, int fd) { return want(loop, fd, IO_WRITE); }
 void io_dontwantread(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_READ; }
 void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_WRITE; }
 
+int io_want(io_loop *loop, int fd, bool read, bool write) {
+	if (!read) io_dontwantread(loop, fd);
+	if (!write) io_dontwantwrite(loop, fd);
+	return (read && want(loop, fd, IO_READ) == -1) || (write && want(loop, fd, IO_WRITE) == -1) ? -1 : 0;
+}
+
 /* --- the system calls that move bytes, and the bookkeeping of readiness around them --- */
 
 ssize_t io_exhausted(io_loop *loop, int fd, enum io_direction d, ssize_t result) {

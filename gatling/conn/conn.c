@@ -261,11 +261,7 @@ static void wait_or_close(struct conn_context *w, struct conn *c, struct conn_ru
 		uncount_one(GAUGE_CONNECTIONS_PROXY + c->counted);
 		count_state(c, c->state);
 	}
-	bool input = wants_input(c), output = wants_output(c);
-	if (!input) io_dontwantread(w->loop, c->fd);
-	if (!output) io_dontwantwrite(w->loop, c->fd);
-	if ((input && io_wantread(w->loop, c->fd) == -1) || (output && io_wantwrite(w->loop, c->fd) == -1))
-		conn_close(w, c);
+	if (io_want(w->loop, c->fd, wants_input(c), wants_output(c)) == -1) conn_close(w, c);
 	else update_memory(w, c);
 }
 

@@ -168,9 +168,7 @@ int tls_client_handshake(struct tls_client *t) {
 		ERR_clear_error();
 		return t->error ? t->error : lacking;
 	}
-	if (reads) io_dontwantwrite(t->loop, t->fd);
-	else io_dontwantread(t->loop, t->fd);
-	return (reads ? io_wantread(t->loop, t->fd) : io_wantwrite(t->loop, t->fd)) == -1 ? errno : EAGAIN;
+	return io_want(t->loop, t->fd, reads, !reads) == -1 ? errno : EAGAIN;
 }
 
 const char *tls_client_fault(const struct tls_client *t) { return t->fault; }

@@ -32,7 +32,7 @@ struct tls_client;
 struct tls_client *tls_client_new(SSL_CTX *context, io_loop *loop, int fd, const char *host, SSL_SESSION **session);
 void tls_client_free(struct tls_client *client); /* NULL is allowed */
 
-/* Continues the handshake, and waits for what it needs next: io_wantread() or io_wantwrite(), and not for the other.
+/* Continues the handshake, and waits for what it needs next: io_want(), for one direction.
  * Returns 0 when it is complete, EAGAIN, or another errno: that of the socket, or EPROTO. */
 int tls_client_handshake(struct tls_client *client);
 

@@ -215,7 +215,7 @@ void proxied_use(struct proxied *p, bool fresh, int failure) {
 		p->state = reused ? PROXIED_WAITS : PROXIED_CONNECTS;
 		proxied_set_deadline(p);
 		if (!p->complete || p->upgrades) upstream_link_send_at_once(p->link);
-		if (io_wantwrite(p->loop, p->link->fd) == -1 || io_wantread(p->loop, p->link->fd) == -1) {
+		if (io_want(p->loop, p->link->fd, true, true) == -1) {
 			proxied_fail(p, 503);
 			return;
 		}

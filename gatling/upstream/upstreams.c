@@ -476,11 +476,10 @@ void upstreams_return(struct upstreams *u, struct upstream_link *link, enum link
 	/* both sides have everything: a reset leaves no TIME_WAIT, which would keep a port of this machine for a minute */
 	if (end == LINK_DONE && !to->address.path[0])
 		(void)setsockopt(link->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-	if (end != LINK_KEPT || to->idle >= UPSTREAM_IDLE_MAX || io_wantread(u->options.loop, link->fd) == -1) {
+	if (end != LINK_KEPT || to->idle >= UPSTREAM_IDLE_MAX || io_want(u->options.loop, link->fd, true, false) == -1) {
 		close_link(u, link);
 		return;
 	}
-	io_dontwantwrite(u->options.loop, link->fd);
 	io_timeout(u->options.loop, link->fd, io_now(u->options.loop) + UPSTREAM_IDLE_MS);
 	LIST_INSERT_HEAD(&to->kept, link, idle);
 	add_idle(to, 1);
