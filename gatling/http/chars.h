@@ -100,4 +100,11 @@ static inline __attribute__((always_inline)) size_t chars_span(struct slice text
 	return n + chars_span_short((struct slice){.at = text.at + n, .length = text.length - n}, class);
 }
 
+/* Takes the octets of a class off the front of *text. */
+static inline __attribute__((always_inline)) struct slice chars_take(struct slice *text, enum char_class class) {
+	const struct slice taken = {.at = text->at, .length = chars_span(*text, class)};
+	*text = (struct slice){.at = taken.at + taken.length, .length = text->length - taken.length};
+	return taken;
+}
+
 #endif

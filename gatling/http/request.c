@@ -55,7 +55,7 @@ static int parse_target(struct request *r, struct slice method, struct slice tar
 		slice_drop(&target, n);
 	}
 	size_t path_length = slice_until(target, '?');
-	r->path = path_length ? slice_first(target, path_length) : SLICE("/");
+	r->path = path_length ? (struct slice){.at = target.at, .length = path_length} : SLICE("/");
 	if (path_length < target.length) r->query = slice_rest(target, path_length);
 	return 0;
 }
@@ -73,18 +73,25 @@ int request_begin(struct request *r, struct slice method, struct slice target) {
 	return parse_target(r, method, target);
 }
 
+/* Takes an octet off the front of *text. Returns false, and takes nothing, if the text does not begin with it. */
+static inline bool take_octet(struct slice *text, char octet) {
+	if (!text->length || *text->at != octet) return false;
+	text->at++;
+	text->length--;
+	return true;
+}
+
 static int parse_request_line(struct request *r, struct slice line) {
 	r->line = line;
-	const struct slice method = {.at = line.at, .length = chars_span(line, CHAR_TOKEN)};
-	if (method.length == 0 || method.length == line.length || line.at[method.length] != ' ') return -400;
+	const struct slice method = chars_take(&line, CHAR_TOKEN);
+	if (!method.length || !take_octet(&line, ' ')) return -400;
 	if (method.length > METHOD_MAX) return -501;
 	r->method_name = method;
 	r->method = method_of(method); /* also if the request is refused: the answer to a HEAD has no body */
-	const struct slice rest = slice_rest(line, method.length + 1);
-	const struct slice target = {.at = rest.at, .length = chars_span(rest, CHAR_TARGET)};
+	const struct slice target = chars_take(&line, CHAR_TARGET);
 	if (target.length > TARGET_MAX) return -414;
-	if (target.length == 0 || target.length == rest.length || rest.at[target.length] != ' ') return -400;
-	int error = parse_version(r, slice_rest(rest, target.length + 1));
+	if (!target.length || !take_octet(&line, ' ')) return -400;
+	int error = parse_version(r, line);
 	return error ? error : parse_target(r, method, target);
 }
 
@@ -274,12 +281,11 @@ static bool is_cut(struct slice end) { return !end.length || (end.length == 1 &&
 /* Returns whether a text begins with a CRLF. */
 static inline bool ends_line(struct slice text) { return text.length >= 2 && memcmp(text.at, "\r\n", 2) == 0; }
 
-/* Removes text and the CRLF after it from the front of *rest. Returns 1, 0 if the line is not complete, or -400 if it
- * has another control character, such as a bare LF. */
+/* Removes text and the CRLF after it from the front of *rest. Returns 1; otherwise leaves *rest as it is, and returns 0
+ * if the line is not complete, or -400 if it has another control character, such as a bare LF. */
 static inline int next_text(struct slice *rest, struct slice *text) {
-	const size_t length = chars_span(*rest, CHAR_TEXT);
-	const struct slice end = {.at = rest->at + length, .length = rest->length - length};
-	*text = (struct slice){.at = rest->at, .length = length};
+	struct slice end = *rest;
+	*text = chars_take(&end, CHAR_TEXT);
 	if (!ends_line(end)) return is_cut(end) ? 0 : -400;
 	*rest = (struct slice){.at = end.at + 2, .length = end.length - 2};
 	return 1;
@@ -316,8 +322,8 @@ static inline int next_fields(struct request *r, struct slice *rest) {
 		if (!name.length) break;
 		if (name.length == rest->length) return 0;
 		if (name.at[name.length] != ':') return -400;
+		*rest = (struct slice){.at = name.at + name.length + 1, .length = rest->length - name.length - 1};
 		struct slice value;
-		slice_drop(rest, name.length + 1);
 		const int got = next_text(rest, &value);
 		if (got != 1) return got;
 		if (request_add(r, request_field_name(name), value) || fields > FIELDS_MAX) return -431;
