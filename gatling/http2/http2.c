@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "gatling/http2/request_block.h"
 #include "gatling/http2/session.h"
 
 static const struct slice preface = SLICE("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -47,6 +46,12 @@ bool http2_ended(const struct http2 *h) {
 
 struct streams *http2_streams(struct http2 *h) {
 	return &h->streams;
+}
+
+struct waiting http2_waits(const struct http2 *h) {
+	if (h->announced && !h->draining) return (struct waiting){.what = WAIT_DRAIN};
+	if (h->block_stream) return (struct waiting){.what = WAIT_HEAD, .since_ns = h->block_since_ns};
+	return streams_wait(&h->streams);
 }
 
 /* Sends the server's preface, which is its first frame (section 3.4), unless it has been sent. */

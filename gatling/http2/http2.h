@@ -42,8 +42,11 @@ void http2_input_ended(struct http2 *http2);
 
 bool http2_ended(const struct http2 *http2); /* the connection is to be closed when everything has been sent */
 
-/* Returns its streams, which know what they wait for. */
 struct streams *http2_streams(struct http2 *http2);
+
+/* Returns what the session waits for, with nothing to send: WAIT_DRAIN when the end has been announced, WAIT_HEAD in a
+ * header block, otherwise what streams_wait() says. */
+struct waiting http2_waits(const struct http2 *http2);
 
 /* --- http2_output.c --- */
 
@@ -60,9 +63,5 @@ bool http2_next(struct http2 *http2, char *block, struct http2_piece *piece, str
 /* Writes the frame for a piece from http2_next(). length: how many bytes of it were taken, or -1 if its file has
  * failed; then the stream is reset. */
 void http2_write(struct http2 *http2, const struct http2_piece *piece, ssize_t length, struct http2_output *out);
-
-/* Returns what the session waits for, with nothing to send: WAIT_DRAIN when the end has been announced, WAIT_HEAD in a
- * header block, otherwise what streams_wait() says. */
-struct waiting http2_waits(const struct http2 *http2);
 
 #endif

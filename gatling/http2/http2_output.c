@@ -64,8 +64,21 @@ enum http2_error http2_count_frame(struct http2 *h, enum http2_flood kind) {
 
 /* --- the end of a stream --- */
 
+/* Return the word and the bit of a stream in was_reset. */
+static uint64_t *reset_word(struct http2 *h, uint32_t id) {
+	return &h->was_reset[id / 2 % HTTP2_RESETS_REMEMBERED / 64];
+}
+static uint64_t reset_bit(uint32_t id) { return UINT64_C(1) << id / 2 % 64; }
+
+/* Clears the bits of the streams up to id, where older streams had used them. */
+void http2_note_highest(struct http2 *h, uint32_t id) {
+	for (uint32_t n = id; n > h->highest && n > 1 && id - n < 2 * HTTP2_RESETS_REMEMBERED; n -= 2)
+		*reset_word(h, n) &= ~reset_bit(n);
+	h->highest = id;
+}
+
 void http2_note_reset(struct http2 *h, uint32_t id) {
-	if (id + 2 * HTTP2_RESETS_REMEMBERED > h->highest) *http2_reset_word(h, id) |= http2_reset_bit(id);
+	if (id + 2 * HTTP2_RESETS_REMEMBERED > h->highest) *reset_word(h, id) |= reset_bit(id);
 }
 
 enum http2_error http2_reset(struct http2 *h, uint32_t id, enum http2_error error, struct http2_output *out) {
@@ -79,7 +92,7 @@ enum http2_error http2_reset(struct http2 *h, uint32_t id, enum http2_error erro
 
 bool http2_was_reset(struct http2 *h, uint32_t id) {
 	if (id > h->last_stream || id + 2 * HTTP2_RESETS_REMEMBERED <= h->highest) return true; /* or past the GOAWAY */
-	return *http2_reset_word(h, id) & http2_reset_bit(id);
+	return *reset_word(h, id) & reset_bit(id);
 }
 
 void http2_end_stream(struct http2 *h, struct stream *s, struct http2_output *out) {
@@ -144,5 +157,6 @@ static size_t table_memory(nghttp2_hd_inflater *inflater) {
 }
 
 size_t http2_memory(const struct http2 *h) {
-	return sizeof *h + h->streams.memory + h->block_length + unopened_memory(h->unopened) + table_memory(h->inflater);
+	const size_t unopened = h->unopened ? unopened_memory(h->unopened) : 0;
+	return sizeof *h + h->streams.memory + h->block_length + unopened + table_memory(h->inflater);
 }

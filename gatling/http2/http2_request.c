@@ -3,7 +3,6 @@
 
 #include "gatling/base/workspace.h"
 #include "gatling/http2/http2.h"
-#include "gatling/http2/request_block.h"
 #include "gatling/http2/session.h"
 
 /* Does what a result of streams/ asks for. Returns HTTP2_NO_ERROR, or the error that ends the session. */
@@ -30,6 +29,35 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *a
 	return ok ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 
+/* --- header blocks --- */
+
+/* Decodes the fields of a block. Returns 0, 431, or a negative error. */
+static int decode(struct request_fields *fields, nghttp2_hd_inflater *inflater, const unsigned char *block,
+				  size_t length) {
+	int flags = 0;
+	while (!(flags & NGHTTP2_HD_INFLATE_FINAL)) {
+		nghttp2_nv nv;
+		ssize_t n = nghttp2_hd_inflate_hd2(inflater, &nv, &flags, block, length, 1);
+		if (n < 0) return -HTTP2_COMPRESSION_ERROR;
+		block += n;
+		length -= (size_t)n;
+		if (flags & NGHTTP2_HD_INFLATE_EMIT &&
+			!request_fields_add(fields, (struct slice){.at = (char *)nv.name, .length = nv.namelen},
+								(struct slice){.at = (char *)nv.value, .length = nv.valuelen}))
+			return 431;
+	}
+	nghttp2_hd_inflate_end_headers(inflater);
+	return 0;
+}
+
+int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length, bool trailers,
+						 bool passes, char *text, struct request *request, struct priority *priority) {
+	struct request_fields fields = {.version = SLICE(" HTTP/2.0"), .trailers = trailers, .passes = passes};
+	request_fields_begin(&fields, request, priority, text);
+	const int error = decode(&fields, inflater, block, length), status = request_fields_end(&fields, !error);
+	return error ? error : status;
+}
+
 /* Handles a complete header block: a request, or trailer fields. */
 static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block,
 								   size_t length, struct http2_output *out) {
@@ -41,7 +69,7 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	asked.receiving = !(flags & FRAME_FLAG_END_STREAM);
 	struct stream *open = stream_find(&h->streams, id);
 	bool ignored = !open && http2_was_reset(h, id); /* trailers, or after the GOAWAY: decoded, but not answered */
-	if (!open && !ignored) unopened_take(&h->unopened, id, &asked.priority);
+	if (!open && !ignored && h->unopened) unopened_take(&h->unopened, id, &asked.priority);
 	int status = http2_request_decode(h->inflater, block, length, open, h->context->exchanges->upstreams, text,
 									  &request, &asked.priority);
 	if (status == 431) {
@@ -58,13 +86,6 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	return taken == STREAMS_TAKEN ? answer_request(h, &asked, status, out) : conclude(h, id, taken, out);
 }
 
-/* Sets h->highest. Clears the bits of the streams up to id in was_reset, where older streams had used them. */
-static void note_highest(struct http2 *h, uint32_t id) {
-	for (uint32_t n = id; n > h->highest && n > 1 && id - n < 2 * HTTP2_RESETS_REMEMBERED; n -= 2)
-		*http2_reset_word(h, n) &= ~http2_reset_bit(n);
-	h->highest = id;
-}
-
 /* Checks whether a header block may open this stream, or continue it (section 5.1.1). Returns HTTP2_NO_ERROR, or the
  * error that ends the session. */
 static enum http2_error check_stream_id(struct http2 *h, uint32_t id) {
@@ -72,7 +93,7 @@ static enum http2_error check_stream_id(struct http2 *h, uint32_t id) {
 	if (id % 2 == 0 || (id < h->highest && !s && !http2_was_reset(h, id))) return HTTP2_PROTOCOL_ERROR;
 	if ((s && !s->receiving && !s->discards) || (!s && id == h->highest && !http2_was_reset(h, id)))
 		return HTTP2_STREAM_CLOSED;
-	if (id > h->highest) note_highest(h, id);
+	if (id > h->highest) http2_note_highest(h, id);
 	if (!h->draining) h->last_stream = h->highest;
 	return HTTP2_NO_ERROR;
 }

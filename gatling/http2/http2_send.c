@@ -1,6 +1,102 @@
-/* http2_send.c - see http2.h: frames header blocks and content of the streams, in their turns. */
+/* http2_send.c - see http2.h and session.h: responses become frames: at once if that is possible, or piece by piece,
+ * when it is the turn of their streams. */
+#include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 #include "gatling/http2/http2.h"
 #include "gatling/http2/session.h"
+#include "gatling/site/response.h"
+
+/* --- answers --- */
+
+/* Opens a stream for the response. If out is not blocked and has room, writes the header block at once, since it needs
+ * no window. */
+static bool answer_later(struct http2 *h, struct stream_request *asked, struct response *r, struct http2_output *out) {
+	char *const room = WORKSPACE(STREAMS_BLOCK);
+	struct stream *s = stream_open(&h->streams, asked);
+	uint64_t length = 0;
+	if (!s) {
+		response_drop(r);
+		return false;
+	}
+	const struct slice block = streams_block(&h->streams, r, room, &length);
+	const bool now = block.at && !out->blocked && !s->receiving &&
+					 http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + http2_block_frames(block.length);
+	if (!stream_fill(s, &asked->exchange, r, block, length, now)) return false;
+	if (now) http2_output_block(h, out, (uint32_t)s->id, block, s->ended);
+	if (s->ended) http2_end_stream(h, s, out);
+	return true;
+}
+
+/* Returns whether a file in memory can be written at once: no other stream is open, and there is room. */
+static bool can_answer_at_once(const struct http2 *h, const struct stream_request *asked, const struct response *r,
+							   const struct slice *content, size_t room) {
+	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->streams.common_block->length;
+	if (h->streams.open || asked->receiving || !streams_has_ready_block(r)) return false;
+	if (asked->exchange.request->method != METHOD_HEAD && !content->at) return false;
+	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
+		   (int64_t)content->length <= h->send_window &&
+		   overhead + representation_block(r->representation).length + content->length <= room;
+}
+
+/* Writes two frame headers, blocks that are ready, and the file. */
+static void answer_at_once(struct http2 *h, const struct stream_request *asked, struct response *r,
+						   struct slice content, struct http2_output *out) {
+	const uint32_t id = (uint32_t)asked->id;
+	char *block = out->at + FRAME_HEADER;
+	char *at = block + http2_put_table_size(h, block);
+	at += hpack_status(r->status, at);
+	at = TEXT_JOIN(at, *h->streams.common_block, representation_block(r->representation));
+	unsigned flags = FRAME_FLAG_END_HEADERS | (content.length ? 0 : FRAME_FLAG_END_STREAM);
+	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, id);
+	out->at = at;
+	if (content.length) http2_output_frame(h, out, FRAME_DATA, FRAME_FLAG_END_STREAM, id, content.at, content.length);
+	h->send_window -= (int64_t)content.length;
+	h->sent += content.length;
+	response_drop(r);
+}
+
+/* Counts the times of a response that needed no stream. */
+static void count_times(const struct http2 *h) {
+	unsigned answers = counters_sample();
+	if (!answers) return;
+	int64_t ns = io_read_clock() - h->context->exchanges->site->now_ns;
+	count_first_byte(ns, answers);
+	count_duration(ns, answers);
+}
+
+bool http2_answer(struct http2 *h, struct stream_request *asked, struct response *r, struct http2_output *out) {
+	struct slice content = asked->exchange.request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
+	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
+		   room = http2_output_room(out); /* reserved: for frames that must be written */
+	h->streams.progress = true;
+	if (!streams_may_hold(&h->streams, streams_hold_of(asked->exchange.request, r)))
+		return streams_keep(&h->streams, asked, r);
+	if (out->blocked || room < reserved || !can_answer_at_once(h, asked, r, &content, room - reserved))
+		return answer_later(h, asked, r, out);
+	answer_at_once(h, asked, r, content, out);
+	count_times(h);
+	exchange_note(&asked->exchange, NULL, r->status, r->user, content.length);
+	return true;
+}
+
+void http2_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out) {
+	char block[HPACK_STATUS + RESPONSE_COMMON_BLOCK];
+	char *end = text_copy(block + hpack_status(431, block), *h->streams.common_block);
+	struct slice whole = {.at = block, .length = (size_t)(end - block)};
+	struct exchange unknown;
+	streams_begin_exchange(&h->streams, &unknown, NULL, &h->streams.peer);
+	exchange_note(&unknown, NULL, 431, (struct slice){0}, 0);
+	if (http2_output_room(out) >= http2_block_frames(whole.length)) http2_output_block(h, out, id, whole, true);
+}
+
+void http2_continue(struct http2 *h, uint32_t id, struct http2_output *out) {
+	char block[1 + HPACK_STATUS];
+	size_t n = http2_put_table_size(h, block);
+	n += hpack_status(100, block + n);
+	http2_output_frame(h, out, FRAME_HEADERS, FRAME_FLAG_END_HEADERS, id, block, n);
+}
+
+/* --- the turns of streams --- */
 
 /* Ends a stream whose proxied request has ended: sends its last frame, resets it (a tunnel as RFC 8441, section 5,
  * says), or answers that it could not be passed on. */
@@ -19,12 +115,6 @@ static void end_relay(struct http2 *h, struct stream *s, struct http2_output *ou
 		break;
 	case RELAY_FAILED: stream_relay_failed(s); break;
 	}
-}
-
-struct waiting http2_waits(const struct http2 *h) {
-	if (h->announced && !h->draining) return (struct waiting){.what = WAIT_DRAIN};
-	if (h->block_stream) return (struct waiting){.what = WAIT_HEAD, .since_ns = h->block_since_ns};
-	return streams_wait(&h->streams);
 }
 
 static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }

@@ -1,5 +1,5 @@
 /* session.h - the inside of a session, for the files of http2/. http2.c and http2_request.c handle frames that come,
- * http2_answer.c and http2_send.c write those of responses, and http2_output.c has what they share. What does not
+ * http2_send.c writes those of responses, and http2_output.c has what they share. What does not
  * depend on frames is in streams/. */
 #ifndef GATLING_HTTP2_SESSION_H
 #define GATLING_HTTP2_SESSION_H
@@ -8,6 +8,7 @@
 
 #include "gatling/http2/frame.h"
 #include "gatling/http2/http2_context.h"
+#include "gatling/streams/request_fields.h"
 
 enum { HTTP2_RESETS_REMEMBERED = 1024 };
 enum { HTTP2_WINDOW_MAX = 0x7fffffff, HTTP2_WINDOW_DEFAULT = 65535 }; /* section 6.9 */
@@ -55,12 +56,6 @@ struct http2 {
 
 static inline struct http2 *http2_of(const struct streams *streams) { return (struct http2 *)(uintptr_t)streams; }
 
-/* Return the word and the bit of a stream in http2.was_reset. */
-static inline uint64_t *http2_reset_word(struct http2 *h, uint32_t id) {
-	return &h->was_reset[id / 2 % HTTP2_RESETS_REMEMBERED / 64];
-}
-static inline uint64_t http2_reset_bit(uint32_t id) { return UINT64_C(1) << id / 2 % 64; }
-
 static inline bool http2_is_unopened(const struct http2 *h, uint32_t id) { return id > h->highest || id % 2 == 0; }
 
 /* --- http2_output.c --- */
@@ -94,6 +89,9 @@ enum http2_error http2_count_frame(struct http2 *h, enum http2_flood kind);
 /* Resets a stream, whether it is open or not. Returns HTTP2_NO_ERROR, or the error that ends the session. */
 enum http2_error http2_reset(struct http2 *h, uint32_t id, enum http2_error error, struct http2_output *out);
 
+/* Sets h->highest. */
+void http2_note_highest(struct http2 *h, uint32_t id);
+
 /* Notes that the server has ended the stream, so that frames that still come on it are dropped. */
 void http2_note_reset(struct http2 *h, uint32_t id);
 
@@ -104,13 +102,24 @@ bool http2_was_reset(struct http2 *h, uint32_t id);
 /* Ends a stream whose response has been written completely. */
 void http2_end_stream(struct http2 *h, struct stream *s, struct http2_output *out);
 
-/* --- http2_request.c: these return HTTP2_NO_ERROR, or the error that ends the session --- */
+/* --- http2_request.c --- */
+
+/* Decodes a block to its end, even if it is malformed, so that the next one can be decoded. *request refers to text
+ * (REQUEST_TEXT bytes). trailers: the block has the trailer fields of a request. See request_fields.h. Returns
+ *    0: it is a request;
+ *  > 0: the status to answer; after 431, the block was not decoded to its end, and the connection cannot go on, since
+ *       one octet of a block can stand for 4 KB;
+ *  < 0: REQUEST_MALFORMED, which ends the stream, or the negative error that ends the connection. */
+int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length, bool trailers,
+						 bool passes, char *text, struct request *request, struct priority *priority);
+
+/* These return HTTP2_NO_ERROR, or the error that ends the session. */
 
 enum http2_error http2_take_headers(struct http2 *h, const struct frame *f, struct http2_output *out);
 enum http2_error http2_take_continuation(struct http2 *h, const struct frame *f, struct http2_output *out);
 enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct http2_output *out);
 
-/* --- http2_answer.c --- */
+/* --- http2_send.c --- */
 
 /* Writes the response at once if that is possible; otherwise opens a stream for it. Takes the response over. Returns
  * false if memory runs out. */

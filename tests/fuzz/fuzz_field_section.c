@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gatling/http/host.h"
-#include "gatling/http2/request_block.h"
+#include "gatling/http2/session.h"
 #include "gatling/http3/field_section.h"
 #include "tests/quic/require.h"
 
