@@ -205,9 +205,12 @@ static enum conn_state step(struct conn *c, struct conn_run *run) {
 
 /* --- waiting --- */
 
+/* Returns whether TLS has something to send by itself. */
+static bool is_blocked(const struct conn *c) { return c->tls && tls_blocked(c->tls); }
+
 static bool wants_input(const struct conn *c) {
 	switch ((enum conn_state)c->state) {
-	case CONN_HANDSHAKE: return !conn_blocked(c);
+	case CONN_HANDSHAKE: return !is_blocked(c);
 	case CONN_PROXY:
 	case CONN_IDLE:
 	case CONN_HEAD:
@@ -229,9 +232,7 @@ static bool output_waits(const struct conn *c) {
 }
 
 /* Bytes that TLS has to send by itself are sent in any state. */
-static bool wants_output(const struct conn *c) {
-	return output_waits(c) || (c->state != CONN_LINGER && conn_blocked(c));
-}
+static bool wants_output(const struct conn *c) { return output_waits(c) || (c->state != CONN_LINGER && is_blocked(c)); }
 
 /* Returns whether HTTP/1.1 requests are read. */
 static bool reads_requests(const struct conn *c) {

@@ -43,7 +43,8 @@ static size_t write_frames(struct conn *c, size_t length) {
  * takes them. Returns IOB_AGAIN if there is more to send. */
 static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most) {
 	struct conn_context *w = c->context;
-	const bool blocked = conn_blocked(c);
+	const struct streams *streams = http2_streams(c->http2);
+	const bool blocked = c->tls && tls_blocked(c->tls); /* TLS has something to send by itself */
 	uint64_t sent = 0;
 	if (length && (c->outgoing || blocked)) { /* they wait, too */
 		if (!queue_frames(c, length)) return IOB_FAILED;
@@ -52,10 +53,12 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 	enum iob_result result = !c->outgoing && blocked ? tls_flush(c->tls) : IOB_DONE;
 	while (result == IOB_DONE) {
 		if (!c->outgoing) {
-			if (sent && sent + HTTP2_BATCH > most && streams_sendable(http2_streams(c->http2))) {
+			const bool sendable = sent && streams_sendable(streams);
+			if (sendable && sent + HTTP2_BATCH > most) {
 				result = IOB_AGAIN;
 				break;
 			}
+			if (sent && !sendable && !streams->room_changed) break; /* all has been sent */
 			length = write_frames(c, length);
 			if (!length) break;
 			if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing) ||
@@ -99,7 +102,7 @@ enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	struct streams *streams = http2_streams(c->http2);
 	const enum wait_for before = http2_waits(c->http2).what;
 	uint64_t sent = w->sent;
-	if (!io_reading(w->loop, c->fd)) streams_go_on(streams);
+	if (streams->postpones && !io_reading(w->loop, c->fd)) streams_go_on(streams);
 	size_t length = handle_frames(c, run);
 	enum iob_result result = send_frames(c, length, run->resumed ? w->share : CONN_SHARE_MOST);
 	if (result == IOB_FAILED) return CONN_CLOSED;

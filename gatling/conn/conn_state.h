@@ -106,9 +106,6 @@ enum iob_result conn_transmit(struct conn *conn, iob *batch, uint64_t most, enum
  * connections. */
 void conn_limit_unsent(struct conn *conn);
 
-/* Returns whether TLS has something to send without a batch. */
-bool conn_blocked(const struct conn *conn);
-
 /* Reads from the client into the scratch buffer, behind the bytes that were kept. *input is both. Returns false if the
  * input has ended (input_ended) or the connection has failed; EAGAIN is not a failure, nor is the end with HTTP/2. */
 bool conn_read(struct conn *conn, struct slice *input);

@@ -24,8 +24,6 @@ enum iob_result conn_transmit(struct conn *c, iob *batch, uint64_t most, enum io
 				  : iob_send(c->context->loop, c->fd, batch, most, rest, sent);
 }
 
-bool conn_blocked(const struct conn *c) { return c->tls && tls_blocked(c->tls); }
-
 bool conn_keep_input(struct conn *c, struct slice input) {
 	if (!(c->input = malloc(sizeof *c->input + input.length))) return false;
 	c->input->length = input.length;

@@ -135,13 +135,6 @@ struct streams {
 	struct stream *first, *last;  /* the most urgent first */
 };
 
-/* Returns whether there has been progress since the last call. */
-static inline bool streams_take_progress(struct streams *t) {
-	const bool progress = t->progress;
-	t->progress = false;
-	return progress;
-}
-
 /* Return whether the request waits here, for a job or to hold something; for a job; or is passed on. */
 static inline bool stream_waits(const struct stream *s) { return s->exchange && !s->exchange->proxied; }
 static inline bool stream_waits_for_job(const struct stream *s) {
@@ -272,6 +265,9 @@ void streams_go_on(struct streams *streams);
 /* Returns what the connection waits for, with nothing to send: WAIT_JOB if any stream waits for a job, WAIT_UPSTREAM or
  * WAIT_TUNNEL if none waits for the client. */
 struct waiting streams_wait(const struct streams *streams);
+
+/* Returns whether there has been progress since the last call. */
+bool streams_take_progress(struct streams *streams);
 
 /* Returns whether any stream waits for an upstream. */
 bool streams_await_upstream(const struct streams *streams);

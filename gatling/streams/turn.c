@@ -49,6 +49,12 @@ struct waiting streams_wait(const struct streams *t) {
 	return (struct waiting){.what = t->tunnels ? WAIT_TUNNEL : WAIT_UPSTREAM};
 }
 
+bool streams_take_progress(struct streams *t) {
+	const bool progress = t->progress;
+	t->progress = false;
+	return progress;
+}
+
 bool streams_await_upstream(const struct streams *t) {
 	const struct stream *s = t->passes ? t->first : NULL;
 	while (s && (!stream_is_passed_on(s) || s->batch || s->relayed != RELAY_WAITS)) s = s->next;

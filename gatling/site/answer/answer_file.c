@@ -101,7 +101,7 @@ static struct representation *choose(struct decision *d, struct resource *r) {
  * anyway. */
 static void send_copy(const struct site_context *c, const struct request *q, const struct arrival *arrival,
 					  struct resource *resource, struct response *r) {
-	if (!arrival->copied || r->status != 200 || q->method != METHOD_GET) return;
+	if (!arrival->copied || r->status != 200 || q->method != METHOD_GET || r->representation->fd == -1) return;
 	struct representation *file = r->representation;
 	r->representation = cache_copied(c->cache, resource, file);
 	representation_retain(r->representation);
