@@ -43,10 +43,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 }
 
 void conn_close(struct conn_context *w, struct conn *c) {
-	if (c->outgoing) {
-		response_batch_log(&w->batches, c->outgoing);
-		response_batch_return(&w->batches, &c->outgoing);
-	}
+	if (c->outgoing) response_batch_end(&w->batches, &c->outgoing);
 	if (c->tls) tls_close(c->tls);
 	limits_return_requests(w->exchanges.limits, &c->peer, c->requests);
 	limits_return_connection(w->exchanges.limits, conn_peer(c));

@@ -338,8 +338,7 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 		return CONN_WRITE;
 	}
 	if (!run->resumed) w->at_once_ms = w->site.now_ms;
-	response_batch_log(&w->batches, c->outgoing);
-	response_batch_return(&c->context->batches, &c->outgoing);
+	response_batch_end(&w->batches, &c->outgoing);
 	return_requests(c, c->admitted); /* one that is admitted has waited for these */
 	if (!c->ending) return CONN_IDLE;
 	return conn_end(c, c->ending == CONN_ENDING_LINGER || run->input.length || c->input);

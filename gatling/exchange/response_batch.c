@@ -163,12 +163,13 @@ static void log_kept(struct batch_pool *pool, struct response_batch *x, int64_t 
 	}
 }
 
-void response_batch_log(struct batch_pool *pool, struct response_batch *x) {
+void response_batch_end(struct batch_pool *pool, struct response_batch **batch) {
+	struct response_batch *x = *batch;
 	const bool last = pool->line_of == x;
-	if (!last && !x->lines_length) return;
-	const int64_t ns = io_read_clock() - x->started_ns;
+	const int64_t ns = last || x->lines_length ? io_read_clock() - x->started_ns : 0;
 	if (x->lines_length) log_kept(pool, x, ns);
 	if (last) log_last(pool, ns);
+	response_batch_return(pool, batch);
 }
 
 void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct arrival *arrival,

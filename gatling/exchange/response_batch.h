@@ -77,8 +77,9 @@ void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct ar
 					const struct request *request, struct slice user, int status, uint64_t bytes,
 					const struct access_upstream *upstream);
 
-/* Logs the requests that were noted, with the time that they have taken, if there is a log. */
-void response_batch_log(struct batch_pool *pool, struct response_batch *batch);
+/* Ends a batch: logs the requests that were noted, with the time that they have taken, if there is a log. Then gives
+ * the batch back, as response_batch_return(). */
+void response_batch_end(struct batch_pool *pool, struct response_batch **batch);
 
 /* Frees the batches that are kept for reuse. */
 void response_batch_free_spares(struct batch_pool *pool);

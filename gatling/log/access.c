@@ -32,7 +32,8 @@ static char *put_escaped(char *at, struct slice text) {
 static struct slice cut(struct slice text, size_t most) { return text.length > most ? slice_first(text, most) : text; }
 
 static char *put_quoted(char *at, struct slice field, size_t most) {
-	at = text_copy(at, SLICE(" \""));
+	*at++ = ' ';
+	*at++ = '"';
 	at = field.at ? put_escaped(at, cut(field, most)) : text_copy(at, SLICE("-"));
 	*at++ = '"';
 	return at;
@@ -192,7 +193,10 @@ size_t access_format(char *out, struct access_style *l, const struct access *a) 
 
 size_t access_end(char *out, enum log_format format, int64_t ns) {
 	if (format == LOG_COMBINED || format == LOG_VCOMBINED) return 0;
-	char *at = put_seconds(text_copy(out, format == LOG_JSON ? SLICE(",\"seconds\":") : SLICE(" ")), ns);
+	char *at = out;
+	if (format == LOG_JSON) at = text_copy(at, SLICE(",\"seconds\":"));
+	else *at++ = ' ';
+	at = put_seconds(at, ns);
 	if (format == LOG_JSON) *at++ = '}';
 	return (size_t)(at - out);
 }

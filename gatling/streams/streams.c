@@ -112,7 +112,7 @@ void stream_close(struct stream *s) {
 		t->room_changed = true;
 		if (t->unflushed) proxied_flush(s->exchange->proxied); /* content that came before the client's reset */
 	} else if (s->batch) {
-		response_batch_log(t->exchanges->batches, s->batch);
+		response_batch_end(t->exchanges->batches, &s->batch);
 	}
 	stream_drop_batch(s);
 	exchange_end(s->exchange);
