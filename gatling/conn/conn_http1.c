@@ -86,18 +86,14 @@ static bool write_response(const struct conn *c, struct response *r, bool head_o
 	iob *batch = c->outgoing->iob;
 	struct slice copied = head_only ? (struct slice){0} : response_in_memory(r);
 	if (copied.length > BODY_COPIED) copied.length = 0;
-	char *start = iob_reserve(batch, HTTP1_LINES_ROOM + response_fields_room(r) + copied.length), *at = start;
-	size_t fields = 0;
-	if (start) {
-		at = TEXT_JOIN(at, response_status_line(r->status), c->context->common_fields[c->secure],
-					   http1_persistence[persistence]);
-		fields = response_fields(r, at, body_length);
-	}
-	if (!fields) {
+	char *const start = iob_reserve(batch, HTTP1_LINES_ROOM + response_fields_room(r) + copied.length);
+	const struct slice common = c->context->common_fields[c->secure];
+	char *at = start ? response_head(r, common, http1_persistence[persistence], start, body_length) : NULL;
+	if (!at) {
 		response_drop(r);
 		return false;
 	}
-	at = TEXT_JOIN(at + fields, SLICE("\r\n"), copied);
+	at = TEXT_JOIN(at, SLICE("\r\n"), copied);
 	iob_commit(batch, (size_t)(at - start));
 	if (!head_only && !copied.length) return response_content(batch, r) == 0;
 	if (head_only) *body_length = 0;

@@ -246,6 +246,12 @@ size_t response_fields(struct response *r, char *out, uint64_t *content_length) 
 	return (size_t)(end - out);
 }
 
+char *response_head(struct response *r, struct slice common, struct slice more, char *out, uint64_t *content_length) {
+	char *at = TEXT_JOIN(out, response_status_line(r->status), common, more);
+	const size_t fields = response_fields(r, at, content_length);
+	return fields ? at + fields : NULL;
+}
+
 struct slice response_in_memory(const struct response *r) {
 	if (r->status != 200 || !r->representation || !r->representation->body || r->representation->gzipped)
 		return (struct slice){0};

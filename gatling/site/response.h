@@ -90,6 +90,11 @@ struct slice response_status_line(int status);
  * boundary. */
 size_t response_fields(struct response *response, char *out, uint64_t *content_length);
 
+/* Writes a head of HTTP/1.1 without its empty line: the status line, two times further lines, which need room besides,
+ * and those of response_fields(). Returns where it ends, or NULL without randomness. */
+char *response_head(struct response *response, struct slice common, struct slice more, char *out,
+					uint64_t *content_length);
+
 /* Returns the content if it is a whole file in memory; else an absent slice. */
 struct slice response_in_memory(const struct response *response);
 
