@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "gatling/base/hash.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/platform.h"
 
 /* Everything in stat(2) that changes when a file does. All zero: the file does not exist. */
@@ -64,13 +64,13 @@ static inline uint64_t file_version_hash(uint64_t seed, const struct file_versio
 	const uint64_t key[] = {(uint64_t)v->device,         (uint64_t)v->inode,           (uint64_t)v->size,
 							(uint64_t)v->mode,           (uint64_t)v->modified.tv_sec, (uint64_t)v->modified.tv_nsec,
 							(uint64_t)v->changed.tv_sec, (uint64_t)v->changed.tv_nsec};
-	return hash_octets(seed, (struct slice){.at = (const char *)key, .length = sizeof key});
+	return slice_hash(seed, (struct slice){.at = (const char *)key, .length = sizeof key});
 }
 
 /* Hashes what stays the same when the file changes. */
 static inline uint64_t file_version_hash_inode(dev_t device, ino_t inode) {
 	const uint64_t key[] = {(uint64_t)device, (uint64_t)inode};
-	return hash_octets(0, (struct slice){.at = (const char *)key, .length = sizeof key});
+	return slice_hash(0, (struct slice){.at = (const char *)key, .length = sizeof key});
 }
 
 /* A file that changed less than this time ago may be in the middle of a write(2): its times change when that begins,

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gatling/base/hash.h"
+#include "gatling/base/slice.h"
 
 const char *const notice_level_name[] = {
 	[LEVEL_ERROR] = "error", [LEVEL_WARNING] = "warning", [LEVEL_NOTICE] = "notice", [LEVEL_INFO] = "info"};
@@ -247,7 +247,7 @@ bool notice(uint64_t state, const char *format, ...) {
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	const uint64_t key = hash_octets(state, slice_of(text));
+	const uint64_t key = slice_hash(state, slice_of(text));
 	if (was_printed(key)) return false;
 	keep_visible(text);
 	if (checks) {

@@ -85,7 +85,7 @@ struct broker_seen {
 	int error;        /* 0, or an errno; then version and inode are 0 */
 };
 
-static inline uint64_t broker_name_hash(const char *name) { return hash_octets(0, slice_of(name)); }
+static inline uint64_t broker_name_hash(const char *name) { return slice_hash(0, slice_of(name)); }
 
 static inline struct broker_seen broker_seen_of(const struct stat *st) {
 	const struct file_version version = file_version_of(st);

@@ -4,7 +4,7 @@
 #include <openssl/rand.h>
 #include <pthread.h>
 
-#include "gatling/base/hash.h"
+#include "gatling/base/slice.h"
 
 enum { LOCKS = 64 };
 
@@ -36,7 +36,7 @@ static struct address_entry *find_entry(struct address_entry *set, uint64_t netw
 static struct address_entry *enter(struct address_table *t, uint64_t network, pthread_mutex_t **mutex) {
 	pthread_once(&seeded, make_seed);
 	struct slice key = {.at = (const char *)&network, .length = sizeof network};
-	uint64_t set = hash_octets(seed, key) % t->sets;
+	uint64_t set = slice_hash(seed, key) % t->sets;
 	*mutex = &lock[set % LOCKS].mutex;
 	pthread_mutex_lock(*mutex);
 	return find_entry(t->set[set], network);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/base/hash.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/notice.h"
 #include "gatling/status/counters.h"
 
@@ -93,7 +93,7 @@ bool limits_take_of_rate(const struct peer *peer, uint64_t rate_of, struct addre
 	struct address_table table = {.set = entries, .sets = LIMITS_RATED / ADDRESS_WAYS};
 	const uint64_t network = peer_network(peer);
 	const struct slice octets = {.at = (const char *)&network, .length = sizeof network};
-	if (peer_is_unix(peer) || address_take(&table, hash_octets(rate_of, octets), rate, now_ns)) return true;
+	if (peer_is_unix(peer) || address_take(&table, slice_hash(rate_of, octets), rate, now_ns)) return true;
 	count_one(COUNT_LIMITED);
 	atomic_fetch_add(&reports.refused, 1);
 	if (!notice_due(&reports.next)) return false;

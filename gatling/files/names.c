@@ -94,7 +94,7 @@ enum entry { ENTRY_ITSELF = 1, ENTRY_CODED = 2 };
 enum { REGULAR = 1 };
 
 static uint32_t hash_of(enum entry entry, struct slice name) {
-	return (uint32_t)(hash_octets(entry, name) >> 32) & ~(uint32_t)REGULAR;
+	return (uint32_t)(slice_hash(entry, name) >> 32) & ~(uint32_t)REGULAR;
 }
 
 /* Returns the name with a hash, or NULL. */
@@ -291,7 +291,7 @@ static struct path_place place_of(struct slice path) {
 	while (start && path.at[start - 1] != '/') start--;
 	const struct slice directory = slice_first(path, start ? start - 1 : 0);
 	return (struct path_place){
-		.directory = directory, .name = slice_rest(path, start), .hash = hash_octets(1, directory)};
+		.directory = directory, .name = slice_rest(path, start), .hash = slice_hash(1, directory)};
 }
 
 /* Returns whether nothing can be known about a path. */
@@ -409,7 +409,7 @@ bool names_told_of(struct names *n, struct slice path, const struct names_told *
 }
 
 bool names_entered(struct names *n, struct slice directory) {
-	const struct directory *d = n ? find_directory(n, directory, hash_octets(1, directory)) : NULL;
+	const struct directory *d = n ? find_directory(n, directory, slice_hash(1, directory)) : NULL;
 	return d && d->looked_ns == *n->now_ns;
 }
 

@@ -4,7 +4,7 @@
 #ifndef GATLING_FILES_PREFETCH_H
 #define GATLING_FILES_PREFETCH_H
 
-#include "gatling/base/hash.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/job.h"
 #include "gatling/files/tree.h"
 
@@ -19,7 +19,7 @@ enum {
 struct prefetcher;
 
 /* Returns the value of job.prefetches for a path. */
-static inline uint64_t prefetch_hash(struct slice path) { return hash_octets(0, path) | 1; }
+static inline uint64_t prefetch_hash(struct slice path) { return slice_hash(0, path) | 1; }
 
 /* Returns whether a request has already waited for path to be prefetched. prefetched: WAITS_MAX hashes of the paths
  * that it has waited for (0: none), or NULL. */

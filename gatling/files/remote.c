@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#include "gatling/base/hash.h"
 #include "gatling/base/text.h"
 #include "gatling/files/report.h"
 
@@ -205,7 +204,7 @@ static bool is_known(const struct remote *r, const struct known *k, unsigned wha
 
 /* Returns what is known of a path, or NULL if that is not what is wanted. */
 static struct known *find_known(struct remote *r, struct slice path, unsigned what) {
-	struct known *k = find(r, path, hash_octets(0, path));
+	struct known *k = find(r, path, slice_hash(0, path));
 	if (!k || !is_known(r, k, what)) return NULL;
 	TAILQ_REMOVE(&r->age, k, age);
 	TAILQ_INSERT_TAIL(&r->age, k, age);
@@ -214,7 +213,7 @@ static struct known *find_known(struct remote *r, struct slice path, unsigned wh
 
 /* Notes what is wanted of a path. Sets errno to EINPROGRESS, ENOMEM or ENAMETOOLONG. */
 static void note(struct remote *r, struct slice path, unsigned what) {
-	const uint64_t hash = hash_octets(0, path);
+	const uint64_t hash = slice_hash(0, path);
 	struct known *k = find(r, path, hash);
 	errno = path.length < PATH_MAX ? ENOMEM : ENAMETOOLONG;
 	if (path.length >= PATH_MAX || (!k && !(k = add(r, path, hash)))) return;

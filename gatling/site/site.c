@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gatling/base/hash.h"
 #include "gatling/base/lines.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
@@ -316,7 +315,7 @@ static bool may_be_site(const struct sites *s, struct slice prefix) {
 
 /* Returns the site of a directory, and adds it if it is new. Returns NULL without memory. */
 static struct site_entry *add_site(struct sites *s, struct slice prefix) {
-	struct site_entry **link = &s->bucket[hash_octets(0, prefix) % BUCKETS];
+	struct site_entry **link = &s->bucket[slice_hash(0, prefix) % BUCKETS];
 	while (*link && !slice_equal((*link)->site.prefix, prefix)) link = &(*link)->next;
 	struct site_entry *e = *link;
 	if (e) return e;
@@ -389,7 +388,7 @@ static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms) {
 
 const struct site *sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms) {
 	if (s->vhosts == VHOSTS_OFF) host = SLICE("");
-	struct authority_entry *a = &s->authority[hash_octets(port, host) % SITES_MAX];
+	struct authority_entry *a = &s->authority[slice_hash(port, host) % SITES_MAX];
 	bool same =
 		a->used && a->port == port && slice_equal((struct slice){.at = a->authority, .length = a->length}, host);
 	int error = 0;

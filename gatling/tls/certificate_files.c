@@ -13,7 +13,6 @@
 #include "gatling/base/clock.h"
 #include "gatling/base/file_read.h"
 #include "gatling/base/file_version.h"
-#include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/files/key_file.h"
@@ -142,13 +141,13 @@ static void keep_from_clients(struct walk *w, const struct stat *st) {
 static void take_seen(struct walk *w, const struct broker_seen *seen, uint64_t *state) {
 	const uint64_t both[] = {(uint64_t)seen->error, seen->version};
 	const struct slice key = {.at = (const char *)both, .length = sizeof both};
-	w->hash = hash_octets(w->hash, key);
-	*state = hash_octets(*state, key);
+	w->hash = slice_hash(w->hash, key);
+	*state = slice_hash(*state, key);
 }
 
 /* Does what stat(2) does, and takes what is seen. */
 static int look_at(struct walk *w, const struct location *l, uint64_t *state, struct stat *st) {
-	w->hash = hash_octets(w->hash, slice_of(l->name));
+	w->hash = slice_hash(w->hash, slice_of(l->name));
 	if (broker_stat(w->files->broker, l->place, l->name, st) == -1) return -1;
 	const struct broker_seen seen = broker_seen_of(st);
 	take_seen(w, &seen, state);
@@ -260,7 +259,7 @@ static void visit_pair(struct walk *w, const struct certificate_directory *d, co
 	const size_t length = strlen(d->at.shown) + 1;
 	struct candidate c = {.cert = {.place = d->at.place, .shown = cert, .name = cert + length},
 						  .key = {.place = d->at.place, .shown = key, .name = key + length}};
-	w->hash = hash_octets(w->hash, slice_of(name));
+	w->hash = slice_hash(w->hash, slice_of(name));
 	for (int i = 0; i < BROKER_PAIR; i++) {
 		take_seen(w, &seen[i], &c.state);
 		if (!seen[i].error) keep_inode(w, seen[i].inode);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "gatling/base/cookie.h"
-#include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/status/upstream_counts.h"
@@ -162,7 +161,7 @@ static struct upstream_address address_of(const struct upstream_candidate *c) {
 	return address;
 }
 
-static uint64_t hash_of(struct slice site) { return hash_octets(0, site); }
+static uint64_t hash_of(struct slice site) { return slice_hash(0, site); }
 
 /* Returns whether a site has its share of the places. An owner may write any number of addresses into rules, and have
  * all of them hang: the last place is never for a site that has others. */

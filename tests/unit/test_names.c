@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "gatling/base/file_version.h"
-#include "gatling/base/hash.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/platform.h"
 #include "gatling/files/names.h"
 
@@ -298,7 +298,7 @@ static void directories_whose_hashes_collide_are_not_searched_for_long(void **st
 	(void)state;
 	for (int i = 0, found = 0; found < COLLIDING; i++) {
 		snprintf(path[found], sizeof path[found], "d%d", i);
-		found += hash_octets(1, slice_of(path[found])) % BUCKETS == 0;
+		found += slice_hash(1, slice_of(path[found])) % BUCKETS == 0;
 	}
 	for (int i = 0; i < COLLIDING; i++) put_directory(path[i]);
 	settle();

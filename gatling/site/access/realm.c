@@ -7,7 +7,6 @@
 #include <openssl/hmac.h>
 #include <stdlib.h>
 
-#include "gatling/base/hash.h"
 #include "gatling/base/lines.h"
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
@@ -326,7 +325,7 @@ static struct realm *realm_new(struct realms *r, struct realm_file *f, const cha
 	const char *slash = strchr(path, '/');
 	const struct slice owner = {.at = path, .length = slash ? (size_t)(slash - path) : 0};
 	*s = (struct realm_source){.file = f->file, .path = own_path, .text = text, .length = length};
-	*realm = (struct realm){.references = 1, .id = id, .owner = hash_octets(0, owner), .source = s};
+	*realm = (struct realm){.references = 1, .id = id, .owner = slice_hash(0, owner), .source = s};
 	judge(r, f, realm);
 	return realm;
 }
@@ -343,7 +342,7 @@ static struct realm_file *find_place(struct realms *r, uint64_t path) {
 static struct realm_file *find_file(struct realms *r, const char *path, const struct stat *st) {
 	for (struct realm_file *f = r->file; f < r->file + AUTH_REALMS_MAX && f->realm; f++)
 		if (f->device == st->st_dev && f->inode == st->st_ino) return f;
-	const uint64_t hash = hash_octets(0, slice_of(path));
+	const uint64_t hash = slice_hash(0, slice_of(path));
 	struct realm_file *place = find_place(r, hash);
 	realm_release(place->realm);
 	*place = (struct realm_file){.device = st->st_dev, .inode = st->st_ino, .path = hash};

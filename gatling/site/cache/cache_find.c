@@ -1,7 +1,7 @@
 /* cache_find.c - see cache.h and answer_cache.h: finds entries, and closes files. */
 #include <errno.h>
 
-#include "gatling/base/hash.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/key_file.h"
 #include "gatling/site/cache/answer_cache.h"
 #include "gatling/site/cache/cache_entry.h"
@@ -53,7 +53,7 @@ static void note_use(struct cache_entry *e, bool again, int64_t now_ms) {
 
 int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct resource **resource) {
 	struct slice path = l->path;
-	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
+	uint64_t headers = l->headers ? l->headers->id : 0, hash = slice_hash(c->seed + headers, path);
 	cache_forget_unkept(c);
 	struct cache_entry *e = LIST_FIRST(&cache_bucket(c, hash)->entries);
 	while (e && !(e->hash == hash && e->headers == headers && e->is_substitute == l->is_substitute &&
@@ -90,7 +90,7 @@ void cache_found(struct resource *resource, int64_t now_ms) {
 /* --- what a moment ago led to, see answer_cache.h --- */
 
 static struct cached_answer *place_of(struct answer_cache *cache, struct slice host, unsigned port, struct slice path) {
-	return &cache->answer[hash_octets(hash_octets(port, host), path) % CACHED_ANSWERS];
+	return &cache->answer[slice_hash(slice_hash(port, host), path) % CACHED_ANSWERS];
 }
 
 const struct cached_answer *answer_cache_find(struct answer_cache *cache, struct slice host, unsigned port,

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "gatling/base/hash.h"
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/field_line.h"
@@ -227,7 +226,7 @@ static bool begin(void *rules, struct slice copy, unsigned lines) {
 	unsigned rules_most = lines < RULES_MAX ? lines : RULES_MAX;
 	unsigned fields_most = lines < HEADER_FIELDS_MAX ? lines : HEADER_FIELDS_MAX;
 	r->text = (char *)copy.at;
-	r->seed = hash_octets(0, (struct slice){.at = (const char *)&number, .length = sizeof number});
+	r->seed = slice_hash(0, (struct slice){.at = (const char *)&number, .length = sizeof number});
 	r->rule = calloc(rules_most + 1, sizeof *r->rule);
 	r->field = calloc(fields_most + 1, sizeof *r->field);
 	r->matched = calloc(rules_most + 1, sizeof *r->matched);
@@ -333,7 +332,7 @@ static const struct cached_set *too_much(struct header_rules *r, const struct he
 /* Returns the set of the matched rules, from the table or else a new one. */
 static const struct cached_set *set_of(struct header_rules *r, unsigned rules) {
 	size_t length = rules * sizeof *r->matched;
-	uint64_t id = hash_octets(r->seed, (struct slice){.at = (const char *)r->matched, .length = length});
+	uint64_t id = slice_hash(r->seed, (struct slice){.at = (const char *)r->matched, .length = length});
 	struct cached_set **place = &r->cached[id % HEADER_SETS_MAX], *s = *place;
 	if (s && s->rules == rules && memcmp(s->rule, r->matched, length) == 0) return s;
 	unsigned fields = 0;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "gatling/base/hash.h"
+#include "gatling/base/slice.h"
 #include "gatling/client/limit_value.h"
 #include "gatling/site/rules/pattern.h"
 
@@ -133,7 +133,7 @@ static void apply(const struct limit_rule *rule, struct slice site, struct path_
 	if (rule->words & 1U << FIRST) to->upstream.first_s = l->upstream.first_s;
 	if (rule->words & 1U << BETWEEN) to->upstream.between_s = l->upstream.between_s;
 	if (rule->words & 1U << TUNNEL) to->upstream.tunnel_s = l->upstream.tunnel_s;
-	if (rule->words & 1U << RATE) to->rate = l->rate, to->rate_of = hash_octets(hash_octets(0, site), rule->text);
+	if (rule->words & 1U << RATE) to->rate = l->rate, to->rate_of = slice_hash(slice_hash(0, site), rule->text);
 	if (rule->words & 1U << LOG) to->unlogged = l->unlogged;
 	to->line = rule->line;
 }

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "gatling/base/hash.h"
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/path.h"
@@ -182,7 +181,7 @@ static void make_key(struct pattern *pattern) {
 	memcpy(&pattern->key, start.at, n);
 	memset(&pattern->mask, 0xFF, n);
 	if (!pattern->literal) return;
-	pattern->key = hash_octets(0, start);
+	pattern->key = slice_hash(0, start);
 	pattern->mask = UINT64_MAX;
 }
 
@@ -277,7 +276,7 @@ void pattern_subject(struct pattern_subject *subject, struct slice authority, st
 	subject->work = 0;
 	subject->key[false] = 0;
 	memcpy(&subject->key[false], path.at, path.length < PATTERN_START ? path.length : PATTERN_START);
-	subject->key[true] = hash_octets(0, path);
+	subject->key[true] = slice_hash(0, path);
 }
 
 /* What is left of a host or path: tokens are matched with its start, or backwards with its end. */

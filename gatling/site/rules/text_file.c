@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gatling/base/hash.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/lines.h"
 #include "gatling/base/notice.h"
 
@@ -72,7 +72,7 @@ static struct good_text *bucket[GOOD_BUCKETS]; /* guarded by the mutex */
 
 /* Returns the link to the text of a path, or to where that would be added. The mutex must be locked. */
 static struct good_text **find_good(const char *path) {
-	struct good_text **link = &bucket[hash_octets(0, slice_of(path)) % GOOD_BUCKETS];
+	struct good_text **link = &bucket[slice_hash(0, slice_of(path)) % GOOD_BUCKETS];
 	while (*link && strcmp((*link)->path, path) != 0) link = &(*link)->next;
 	return link;
 }
