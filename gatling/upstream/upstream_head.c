@@ -145,9 +145,7 @@ static bool is_of_proxies(struct slice name) {
 										 SLICE("x-url-scheme")};
 	static const struct slice starts[] = {SLICE("ssl-client-"), SLICE("x-auth-request-"), SLICE("x-forwarded-"),
 										  SLICE("x-original-"), SLICE("x-ssl-")};
-	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-		if (slice_starts_nocase(name, starts[i])) return true;
-	return IS_ONE_OF(name, names);
+	return slice_starts_as_one_of_nocase(name, starts, sizeof starts / sizeof *starts) || IS_ONE_OF(name, names);
 }
 
 /* Returns whether a field of the client is passed on. */
@@ -182,10 +180,11 @@ static struct slice said_by_proxy(const struct upstream_request *u, struct slice
 }
 
 struct slice upstream_scheme(const struct upstream_request *u) {
+	const struct slice seen = u->arrival->secure ? SLICE("https") : SLICE("http");
 	const struct slice said = said_by_proxy(u, SLICE("x-forwarded-proto"));
+	if (!said.length) return seen;
 	if (slice_equal_nocase(said, SLICE("https"))) return SLICE("https");
-	if (slice_equal_nocase(said, SLICE("http"))) return SLICE("http");
-	return u->arrival->secure ? SLICE("https") : SLICE("http");
+	return slice_equal_nocase(said, SLICE("http")) ? SLICE("http") : seen;
 }
 
 /* Begins the line of a list, with the proxy's values if it writes this field. */
@@ -216,8 +215,8 @@ static const struct peer *last_hop(const struct upstream_request *u, enum field_
 /* Writes the fields about the client. */
 static char *put_forwarded(char *at, const struct upstream_request *u) {
 	const struct peer *last = last_hop(u, FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
-	const struct slice scheme = u->arrival->secure ? SLICE("https") : SLICE("http");
-	const struct slice host = said_by_proxy(u, SLICE("x-forwarded-host"));
+	const struct slice scheme = u->arrival->secure ? SLICE("https") : SLICE("http"), host = u->request->host;
+	const struct slice said = said_by_proxy(u, SLICE("x-forwarded-host"));
 	if (!peer_is_unix(last)) {
 		at = put_list(at, u, SLICE("X-Forwarded-For"), FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
 		at += peer_format(at, last);
@@ -228,15 +227,14 @@ static char *put_forwarded(char *at, const struct upstream_request *u) {
 		at += peer_format(at, u->arrival->client);
 		at = text_copy(at, SLICE("\r\n"));
 	}
-	at = field_line_put(at, SLICE("X-Forwarded-Proto"), upstream_scheme(u));
-	if (host.length || u->request->host.length)
-		at = field_line_put(at, SLICE("X-Forwarded-Host"), host.length ? host : u->request->host);
+	at = TEXT_JOIN(at, SLICE("X-Forwarded-Proto: "), upstream_scheme(u), SLICE("\r\n"));
+	if (said.length || host.length)
+		at = TEXT_JOIN(at, SLICE("X-Forwarded-Host: "), said.length ? said : host, SLICE("\r\n"));
 	at = put_list(at, u, SLICE("Forwarded"), FIELD_FORWARDED, FORWARDING_FORWARDED);
 	at = put_node(text_copy(at, SLICE("for=")), last_hop(u, FIELD_FORWARDED, FORWARDING_FORWARDED));
-	at = TEXT_JOIN(at, SLICE(";proto="), scheme);
-	if (u->request->host.length) /* host_valid(): no quotes */
-		at = TEXT_JOIN(at, SLICE(";host=\""), u->request->host, SLICE("\""));
-	return text_copy(at, SLICE("\r\n"));
+	if (!host.length) return TEXT_JOIN(at, SLICE(";proto="), scheme, SLICE("\r\n"));
+	return TEXT_JOIN(at, SLICE(";proto="), scheme, SLICE(";host=\""), host,
+					 SLICE("\"\r\n")); /* host_valid(): no quotes */
 }
 
 /* Writes a key, which HTTP/2 does not have (RFC 8441, section 5.1). It is not secret: it shows that a response belongs
@@ -260,8 +258,8 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	struct connection_options c;
 	struct slice rest = q->lines;
 	bool takes_trailers = false;
-	char *at = TEXT_JOIN(out, q->method_name, SLICE(" "), u->target, SLICE(" HTTP/1.1\r\n"));
-	at = field_line_put(at, SLICE("Host"), u->host);
+	char *at =
+		TEXT_JOIN(out, q->method_name, SLICE(" "), u->target, SLICE(" HTTP/1.1\r\nHost: "), u->host, SLICE("\r\n"));
 	find_connection(q, &c);
 	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;) {
 		if (passes(u, &c, line.name)) at = text_copy(at, line.whole);
