@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/check.h"
 #include "gatling/exchange/exchange.h"

@@ -11,7 +11,7 @@
 
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/conn/conn.h"
 #include "gatling/exchange/response_batch.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "gatling/acme/store.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 enum { HOOK_FD = 9, ARGUMENTS_MAX = 20 };
 

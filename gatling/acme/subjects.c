@@ -14,7 +14,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/peer.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/host.h"
 
 enum { DAY_S = 24 * 60 * 60, RENEWAL_PART = 3, SPREAD_PART = 12 };

@@ -1,7 +1,7 @@
 /* lines.c - see lines.h. */
 #include "gatling/base/lines.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 struct lines lines_of(struct slice text) {
 	(void)text_skip(&text, SLICE("\xEF\xBB\xBF"));

@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 static const unsigned char mapped[PEER_IPV4_AT] = {[10] = 0xff, [11] = 0xff};
 

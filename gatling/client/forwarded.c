@@ -2,7 +2,7 @@
  * quote that is not closed, does not change what its proxy has added. */
 #include "gatling/client/forwarded.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 /* Returns whether the quote at index `at` is part of a quoted string: an odd number of backslashes is before it. */
 static bool is_escaped(struct slice s, size_t at) {

@@ -1,7 +1,7 @@
 /* limit_value.c - see limit_value.h. */
 #include "gatling/client/limit_value.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 #define SIZE_LIMIT (UINT64_C(1) << 40)
 

@@ -2,7 +2,7 @@
  * conn_http1_write() sends them. */
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/conn/conn_relay.h"
 #include "gatling/http2/http2.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/field_line.h"
 
 enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, SPLICE_LEAST = 64 * 1024 }; /* bytes */

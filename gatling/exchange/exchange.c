@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/site/answer/challenge.h"
 #include "gatling/site/answer/health.h"
 

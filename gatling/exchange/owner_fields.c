@@ -1,7 +1,7 @@
 /* owner_fields.c - see owner_fields.h. */
 #include "gatling/exchange/owner_fields.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 /* Takes a line off the front. Returns it with its CRLF, and its name. */
 static struct slice next_line(struct slice *lines, struct slice *name) {

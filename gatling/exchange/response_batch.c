@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 void batch_pool_set_time(struct batch_pool *pool, time_t now) {
 	pool->second = now;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 bool docroot_error_is_temporary(int error) {
 	switch (error) {

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/coding.h"
 
 /* Takes a suffix, in either case, off the end of a name. Returns whether it had one. */

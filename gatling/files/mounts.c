@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 enum {
 	TABLE_MAX = 4 * 1024 * 1024, /* bytes of the table */

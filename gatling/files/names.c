@@ -12,7 +12,7 @@
 
 #include "gatling/base/file_version.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/coding.h"
 
 enum { BUCKETS = 16 * 1024, CHAIN_MAX = 32 };

@@ -8,7 +8,7 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/key_file.h"
 #include "gatling/files/site_file.h"
 #include "gatling/http/coding.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/report.h"
 
 enum { BUCKETS = 1024 };

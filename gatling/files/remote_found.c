@@ -11,7 +11,7 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "io/at_once.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "io/window.h"
 
 enum { OTHER = 0 }; /* the first place */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/key_file.h"
 
 /* Reports the directory on the path that the server may not enter: the last one that stat(2) can see. Returns whether

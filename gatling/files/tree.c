@@ -9,7 +9,7 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/report.h"
 
 static int fail(int error) {

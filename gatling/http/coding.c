@@ -1,7 +1,7 @@
 /* coding.c - see coding.h. */
 #include "gatling/http/coding.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 /* WEIGHT_UNMENTIONED: acceptable without being mentioned, but less preferred than any coding that is. It applies to
  * identity, and if there is no Accept-Encoding to the others. */

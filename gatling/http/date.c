@@ -2,7 +2,7 @@
  * "99 Foo", and rejects the format of RFC 850. The server always runs in the C locale. */
 #include "gatling/http/date.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 enum { PARSED_MAX = 64 }; /* bytes of the longest date that is parsed, with its NUL */
 

@@ -1,7 +1,7 @@
 /* field_line.c - see field_line.h. */
 #include "gatling/http/field_line.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 char *field_line_put(char *at, struct slice name, struct slice value) {
 	return TEXT_JOIN(at, name, SLICE(": "), value, SLICE("\r\n"));

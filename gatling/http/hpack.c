@@ -1,7 +1,7 @@
 /* hpack.c - see hpack.h and qpack.h. */
 #include "gatling/http/hpack.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/qpack.h"
 
 enum { NONE = 0 }; /* the entries 0 of both tables are none of these */

@@ -1,7 +1,7 @@
 /* precondition.c - see precondition.h. */
 #include "gatling/http/precondition.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/date.h"
 
 /* Removes an entity-tag (section 8.8.3) and the separators before it from the front of list. Returns false at the end,

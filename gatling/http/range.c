@@ -1,7 +1,7 @@
 /* range.c - see range.h. */
 #include "gatling/http/range.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 /* Removes a decimal number from the front of s. Those above UINT64_MAX count as that. Returns false if there is none.
  */

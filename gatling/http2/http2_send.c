@@ -1,6 +1,6 @@
 /* http2_send.c - see http2.h and session.h: responses become frames: at once if that is possible, or piece by piece,
  * when it is the turn of their streams. */
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/http2/http2.h"
 #include "gatling/http2/session.h"

@@ -1,7 +1,7 @@
 /* access.c - see access.h. The put_ functions append text at `at`, and return where it ends. */
 #include "gatling/log/access.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/utf8.h"
 #include "gatling/http/chars.h"
 

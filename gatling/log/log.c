@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/log/log_sites.h"
 #include "gatling/log/log_sink.h"
 

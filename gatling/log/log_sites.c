@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 struct log_sites *log_sites_new(const struct log_file *directory) {
 	struct log_sites *s = calloc(1, sizeof *s);

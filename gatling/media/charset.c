@@ -1,7 +1,7 @@
 /* charset.c - see charset.h. */
 #include "gatling/media/charset.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/utf8.h"
 
 enum { PRESCAN = 1024 }; /* bytes in which browsers look for a <meta> */

@@ -6,7 +6,7 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/lines.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/chars.h"
 #include "gatling/media/media_type_table.h"
 

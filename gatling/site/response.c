@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/gzip.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/docroot.h"
 #include "gatling/http/field_line.h"
 #include "io/at_once.h"

@@ -11,7 +11,7 @@
 
 #include "gatling/base/lines.h"
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/report.h"
 #include "gatling/files/site_file.h"
 #include "gatling/site/rules/text_file.h"

@@ -8,7 +8,6 @@
 #include <sys/un.h>
 
 #include "gatling/base/slice.h"
-#include "gatling/base/text.h"
 
 enum { HOST_ROOM = 256, PORT_MAX = 65535 };
 

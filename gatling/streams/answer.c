@@ -1,5 +1,5 @@
 /* answer.c - see streams.h: turns responses into header blocks and content, at once or after a wait. */
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/site/response.h"
 #include "gatling/streams/streams.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/chars.h"
 
 static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }

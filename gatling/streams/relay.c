@@ -1,5 +1,5 @@
 /* relay.c - see streams.h: streams as the carriers of requests that are passed on. */
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/exchange/owner_fields.h"
 #include "gatling/http/field_line.h"

@@ -1,7 +1,7 @@
 /* request_fields.c - see request_fields.h. */
 #include "gatling/streams/request_fields.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/field_line.h"
 #include "gatling/http/host.h"

@@ -14,7 +14,7 @@
 #include "gatling/base/file_read.h"
 #include "gatling/base/file_version.h"
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/key_file.h"
 #include "gatling/http/host.h"
 #include "gatling/tls/pem.h"

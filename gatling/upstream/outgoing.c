@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/upstream/upstream_cgi.h"
 
 _Static_assert((int)OUTGOING_PIECE_MAX <= (int)FCGI_CONTENT_MAX, "a piece has to fit into a record");

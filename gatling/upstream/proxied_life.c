@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/gzip.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/upstream/proxied_state.h"
 #include "gatling/upstream/upstream_gzip.h"

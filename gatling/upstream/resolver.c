@@ -16,7 +16,7 @@
 
 #include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/sandbox/child.h"
 #include "gatling/sandbox/sandbox.h"
 #include "io/io.h"

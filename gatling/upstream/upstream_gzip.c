@@ -2,7 +2,7 @@
 #include "gatling/upstream/upstream_gzip.h"
 
 #include "gatling/base/gzip.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/field_line.h"
 

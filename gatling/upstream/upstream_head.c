@@ -4,7 +4,7 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/field_line.h"
 

@@ -8,7 +8,7 @@
 
 #include "gatling/base/cookie.h"
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/status/upstream_counts.h"
 
 enum { CANDIDATES_MAX = 32 }; /* a bit for each in `tried` */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/site/cache/answer_cache.h"
 #include "gatling/site/cache/cache.h"
 #include "gatling/site/site.h"

@@ -1,7 +1,7 @@
 /* test_targets.c - what a request fills into the target of a rule of _redirects stays in its place. */
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/site/rules/redirect_rules.h"
 #include "gatling/upstream/upstream_address.h"
 #include "tests/unit/check.h"

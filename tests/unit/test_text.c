@@ -1,6 +1,6 @@
 /* test_text.c - numbers as text, and the lines of a text. */
 #include "gatling/base/lines.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 #include <inttypes.h>
 

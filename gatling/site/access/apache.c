@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/lines.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/site/access/directives.h"
 #include "gatling/site/rules/rules.h"
 

@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/site/access/password_cost.h"
 
 enum {

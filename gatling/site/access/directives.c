@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/site/access/access_rules.h"
 
 enum { NAME_MAX_HERE = 40 };

@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 enum { MD5 = 16, SHA1 = 20, SALT_MAX = 8, ROUNDS = 1000 };
 

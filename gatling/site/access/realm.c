@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/lines.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/chars.h"
 #include "gatling/site/access/apache.h"
 #include "gatling/site/access/password_cost.h"

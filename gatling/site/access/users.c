@@ -3,7 +3,7 @@
 
 #include "gatling/base/lines.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/site/access/password_cost.h"
 #include "gatling/site/access/password_hash.h"
 

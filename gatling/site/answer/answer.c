@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/client/limits.h"
 #include "gatling/http/path.h"
 #include "gatling/site/answer/decision.h"

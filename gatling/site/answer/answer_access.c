@@ -1,6 +1,6 @@
 /* answer_access.c - see decision.h: whether the passwords and addresses of .htaccess files admit a request. */
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/log/access.h"
 #include "gatling/site/answer/decision.h"
 

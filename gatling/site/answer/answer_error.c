@@ -1,7 +1,7 @@
 /* answer_error.c - see decision.h: answers with errors. */
 #include <errno.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/site/answer/decision.h"
 
 /* Returns how caches may store the response. Some errors depend on fields of the request that Vary does not name, such

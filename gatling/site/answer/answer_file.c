@@ -1,7 +1,7 @@
 /* answer_file.c - see decision.h: answers with files. */
 #include <errno.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
 #include "gatling/site/answer/script.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/files/report.h"
 #include "gatling/http/precondition.h"

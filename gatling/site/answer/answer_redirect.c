@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/report.h"
 #include "gatling/http/path.h"
 #include "gatling/site/answer/decision.h"

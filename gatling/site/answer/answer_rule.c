@@ -1,7 +1,7 @@
 /* answer_rule.c - see decision.h: answers by a rule of _redirects, with a redirect, another file, or an upstream. */
 #include <errno.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/path.h"
 #include "gatling/site/answer/decision.h"
 #include "gatling/site/answer/script.h"

@@ -1,7 +1,7 @@
 /* challenge.c - see challenge.h. */
 #include "gatling/site/answer/challenge.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/path.h"
 #include "gatling/site/answer_room.h"
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/path.h"
 #include "gatling/site/answer_room.h"
 

@@ -2,7 +2,7 @@
  * build tool has its own form, and people give names that look like several of them. */
 #include "gatling/site/cache/cache_control.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 enum {
 	TOOLS_HASH_MIN = 8, /* characters, in a directory of a tool */

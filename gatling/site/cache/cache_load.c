@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "gatling/base/gzip.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/files/key_file.h"
 #include "gatling/files/report.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "gatling/base/file_read.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/files/content_hash.h"
 #include "gatling/files/key_file.h"
 #include "gatling/http/date.h"

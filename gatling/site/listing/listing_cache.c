@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 /* A listing that was made, or is being made. It may leave the table only when it was made. */
 struct cached_listing {

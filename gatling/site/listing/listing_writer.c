@@ -1,7 +1,7 @@
 /* listing_writer.c - see listing_writer.h. */
 #include "gatling/site/listing/listing_writer.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/path.h"
 
 struct slice listing_date(int64_t seconds, char *out) {

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 /* A link to another server is shown as a file of unknown size. */
 enum listing_kind { LISTING_DIRECTORY, LISTING_FILE, LISTING_ELSEWHERE };

@@ -1,7 +1,7 @@
 /* natural_order.c - see natural_order.h. */
 #include "gatling/site/listing/natural_order.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 static unsigned char fold(char c) { return (unsigned char)text_lower(c); }
 

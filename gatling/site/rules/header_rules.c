@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/field_line.h"
 #include "gatling/http/path.h"

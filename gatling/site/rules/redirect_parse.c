@@ -5,7 +5,7 @@
 
 #include "gatling/base/lines.h"
 #include "gatling/base/owfat.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/parameters.h"
 #include "gatling/site/rules/redirect_rule.h"

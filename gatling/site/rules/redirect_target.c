@@ -1,7 +1,7 @@
 /* redirect_target.c - see redirect_target.h. */
 #include "gatling/site/rules/redirect_target.h"
 
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/pattern.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/lines.h"
-#include "gatling/base/text.h"
+#include "gatling/base/slice.h"
 
 bool rules_fail(struct rules_error *error, const char *format, ...) {
 	va_list arguments;
