@@ -20,11 +20,10 @@ struct access access_of(const struct peer *peer, const struct request *r) {
 
 static char *put_escaped(char *at, struct slice text) {
 	while (text.length) {
-		size_t n = chars_span(text, CHAR_QUOTABLE);
-		at = text_copy(at, slice_first(text, n));
-		if (n == text.length) break;
-		at = text_copy_hex(text_copy(at, SLICE("\\x")), (unsigned char)text.at[n]);
-		slice_drop(&text, n + 1);
+		at = text_copy(at, chars_take(&text, CHAR_QUOTABLE));
+		if (!text.length) break;
+		at = text_copy_hex(text_copy(at, SLICE("\\x")), (unsigned char)*text.at);
+		slice_drop(&text, 1);
 	}
 	return at;
 }
