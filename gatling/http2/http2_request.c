@@ -58,16 +58,15 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 	return error ? error : status;
 }
 
-/* Handles a complete header block: a request, or trailer fields. */
-static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block,
-								   size_t length, struct http2_output *out) {
+/* Handles a complete header block: a request, or trailer fields. open: the stream, if it is open. */
+static enum http2_error take_block(struct http2 *h, uint32_t id, struct stream *open, unsigned flags,
+								   const unsigned char *block, size_t length, struct http2_output *out) {
 	char *const text = WORKSPACE(REQUEST_TEXT);
 	struct request request;
 	struct stream_request asked;
 	asked.id = id;
 	asked.priority = PRIORITY_DEFAULT;
 	asked.receiving = !(flags & FRAME_FLAG_END_STREAM);
-	struct stream *open = stream_find(&h->streams, id);
 	bool ignored = !open && http2_was_reset(h, id); /* trailers, or after the GOAWAY: decoded, but not answered */
 	if (!open && !ignored && h->unopened) unopened_take(&h->unopened, id, &asked.priority);
 	int status = http2_request_decode(h->inflater, block, length, open, h->context->exchanges->upstreams, text,
@@ -86,10 +85,10 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	return taken == STREAMS_TAKEN ? answer_request(h, &asked, status, out) : conclude(h, id, taken, out);
 }
 
-/* Checks whether a header block may open this stream, or continue it (section 5.1.1). Returns HTTP2_NO_ERROR, or the
- * error that ends the session. */
-static enum http2_error check_stream_id(struct http2 *h, uint32_t id) {
-	struct stream *s = stream_find(&h->streams, id);
+/* Checks whether a header block may open this stream, or continue it (section 5.1.1): then *open is that. Returns
+ * HTTP2_NO_ERROR, or the error that ends the session. */
+static enum http2_error check_stream_id(struct http2 *h, uint32_t id, struct stream **open) {
+	struct stream *s = *open = id > h->highest ? NULL : stream_find(&h->streams, id);
 	if (id % 2 == 0 || (id < h->highest && !s && !http2_was_reset(h, id))) return HTTP2_PROTOCOL_ERROR;
 	if ((s && !s->receiving && !s->discards) || (!s && id == h->highest && !http2_was_reset(h, id)))
 		return HTTP2_STREAM_CLOSED;
@@ -109,10 +108,11 @@ static enum http2_error keep_block(struct http2 *h, const unsigned char *part, s
 }
 
 enum http2_error http2_take_headers(struct http2 *h, const struct frame *f, struct http2_output *out) {
+	struct stream *open;
 	size_t padding = 0, skipped = 0;
 	if (f->flags & FRAME_FLAG_PADDED) padding = f->length ? f->payload[skipped++] : FRAME_PAYLOAD_MAX;
 	if (f->flags & FRAME_FLAG_PRIORITY) skipped += FRAME_PRIORITY_LENGTH;
-	enum http2_error error = check_stream_id(h, f->stream);
+	enum http2_error error = check_stream_id(h, f->stream, &open);
 	if (error) return error;
 	if (padding + skipped > f->length) return HTTP2_PROTOCOL_ERROR;
 	const unsigned char *block = f->payload + skipped;
@@ -120,7 +120,7 @@ enum http2_error http2_take_headers(struct http2 *h, const struct frame *f, stru
 	/* a stream cannot depend on itself (RFC 7540, section 5.3.1) */
 	if (f->flags & FRAME_FLAG_PRIORITY && (frame_get_32(block - FRAME_PRIORITY_LENGTH) & HTTP2_WINDOW_MAX) == f->stream)
 		return HTTP2_PROTOCOL_ERROR;
-	if (f->flags & FRAME_FLAG_END_HEADERS) return take_block(h, f->stream, f->flags, block, length, out);
+	if (f->flags & FRAME_FLAG_END_HEADERS) return take_block(h, f->stream, open, f->flags, block, length, out);
 	h->block_length = 0;
 	h->block_stream = f->stream;
 	h->block_since_ns = h->context->exchanges->site->now_ns;
@@ -141,7 +141,7 @@ enum http2_error http2_take_continuation(struct http2 *h, const struct frame *f,
 	size_t length = h->block_length;
 	h->block = NULL;
 	h->block_length = h->block_stream = 0;
-	error = take_block(h, id, h->block_flags, block, length, out);
+	error = take_block(h, id, stream_find(&h->streams, id), h->block_flags, block, length, out);
 	free(block);
 	return error;
 }

@@ -31,7 +31,7 @@ static bool answer_later(struct http2 *h, struct stream_request *asked, struct r
 static bool can_answer_at_once(const struct http2 *h, const struct stream_request *asked, const struct response *r,
 							   const struct slice *content, size_t room) {
 	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->streams.common_block->length;
-	if (h->streams.open || asked->receiving || !streams_has_ready_block(r)) return false;
+	if (h->streams.open || asked->receiving || !response_has_ready_block(r)) return false;
 	if (asked->exchange.request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
 		   (int64_t)content->length <= h->send_window &&
@@ -69,14 +69,15 @@ bool http2_answer(struct http2 *h, struct stream_request *asked, struct response
 	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
 		   room = http2_output_room(out); /* reserved: for frames that must be written */
 	h->streams.progress = true;
-	if (!streams_may_hold(&h->streams, streams_hold_of(asked->exchange.request, r)))
-		return streams_keep(&h->streams, asked, r);
-	if (out->blocked || room < reserved || !can_answer_at_once(h, asked, r, &content, room - reserved))
+	if (!out->blocked && room >= reserved && can_answer_at_once(h, asked, r, &content, room - reserved)) {
+		answer_at_once(h, asked, r, content, out);
+		count_times(h);
+		exchange_note(&asked->exchange, NULL, r->status, r->user, content.length);
+		return true;
+	}
+	if (streams_may_hold(&h->streams, streams_hold_of(asked->exchange.request, r)))
 		return answer_later(h, asked, r, out);
-	answer_at_once(h, asked, r, content, out);
-	count_times(h);
-	exchange_note(&asked->exchange, NULL, r->status, r->user, content.length);
-	return true;
+	return streams_keep(&h->streams, asked, r);
 }
 
 void http2_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out) {

@@ -252,6 +252,10 @@ char *response_head(struct response *r, struct slice common, struct slice more, 
 	return fields ? at + fields : NULL;
 }
 
+bool response_has_ready_block(const struct response *r) {
+	return r->status == 200 && r->representation && !r->lines.length;
+}
+
 struct slice response_in_memory(const struct response *r) {
 	if (r->status != 200 || !r->representation || !r->representation->body || r->representation->gzipped)
 		return (struct slice){0};

@@ -95,6 +95,9 @@ size_t response_fields(struct response *response, char *out, uint64_t *content_l
 char *response_head(struct response *response, struct slice common, struct slice more, char *out,
 					uint64_t *content_length);
 
+/* Returns whether it has only the fields of its representation, whose header block may be ready. */
+bool response_has_ready_block(const struct response *response);
+
 /* Returns the content if it is a whole file in memory; else an absent slice. */
 struct slice response_in_memory(const struct response *response);
 

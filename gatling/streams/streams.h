@@ -176,9 +176,6 @@ void stream_drop_batch(struct stream *stream);
 
 /* --- answer.c --- */
 
-/* Returns whether a response has only the fields of its representation, whose block may be ready. */
-bool streams_has_ready_block(const struct response *response);
-
 /* Returns what the response to a request will hold, and whether it may: otherwise it waits until others have been sent.
  */
 enum streams_hold streams_hold_of(const struct request *request, const struct response *response);
