@@ -139,10 +139,10 @@ void exchange_give_up(struct exchange *x) {
 
 /* Ends the proxied request, without a response. The next answer says so, and its line in the log has the address. */
 static void leave_upstream(struct exchange *x) {
-	char text[UPSTREAM_TEXT_MAX] = "";
+	const char *address = proxied_address(x->proxied);
 	x->failed = (uint16_t)proxied_failure(x->proxied);
-	x->failed_at = proxied_format(x->proxied, text) && *text ? strdup(text) : NULL;
-	if (x->failed_at) x->copied += (uint32_t)strlen(text) + 1;
+	x->failed_at = *address ? strdup(address) : NULL;
+	if (x->failed_at) x->copied += (uint32_t)strlen(address) + 1;
 	if (x->failed_at) ((struct request *)(uintptr_t)x->request)->failed = slice_of(x->failed_at);
 	proxied_free(x->proxied);
 	x->proxied = NULL;
@@ -179,9 +179,9 @@ size_t exchange_memory(const struct exchange *x) {
 }
 
 static void log_upstream(const struct exchange *x) {
-	char text[UPSTREAM_TEXT_MAX] = "";
 	struct access_upstream upstream = {.status = x->status, .ns = (int64_t)proxied_answered_ms(x->proxied) * 1000000};
-	if (proxied_format(x->proxied, text)) upstream.address = slice_of(text);
+	const char *address = proxied_address(x->proxied);
+	if (*address) upstream.address = slice_of(address);
 	count_answer(x->carrier->protocol, x->status);
 	if (x->unlogged) return;
 	batch_pool_log(x->context->batches, x->started_ns, &x->arrival, x->request, x->user, x->status, x->bytes,

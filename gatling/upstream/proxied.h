@@ -60,8 +60,8 @@ enum proxied_state proxied_state(const struct proxied *proxied);
 /* Returns how many bytes of memory the proxied request takes. */
 size_t proxied_memory(const struct proxied *proxied);
 
-/* Writes the address of the upstream to out (UPSTREAM_TEXT_MAX bytes). Returns false if it is not known. */
-bool proxied_format(const struct proxied *proxied, char *out);
+/* Returns the address of the upstream, or "" if it is not known. */
+const char *proxied_address(const struct proxied *proxied);
 
 /* Returns how many milliseconds the head of the response took. */
 unsigned proxied_answered_ms(const struct proxied *proxied);

@@ -18,11 +18,7 @@ int proxied_failure(const struct proxied *p) { return p->failure; }
 unsigned proxied_stalls(const struct proxied *p) { return p->stalls; }
 unsigned proxied_answered_ms(const struct proxied *p) { return p->answered_ms; }
 
-bool proxied_format(const struct proxied *p, char *out) {
-	if (p->link) upstreams_format(p->link, out);
-	else *text_copy(out, slice_of(p->to)) = '\0';
-	return *out;
-}
+const char *proxied_address(const struct proxied *p) { return p->link ? upstreams_address(p->link) : p->to; }
 
 size_t proxied_memory(const struct proxied *p) {
 	return sizeof *p + (p->records ? sizeof *p->records : 0) + (p->gzip ? (size_t)GZIP_WRITER : 0) + p->out.size +

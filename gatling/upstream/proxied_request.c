@@ -11,10 +11,13 @@ void proxied_complain(void *proxied, struct slice line) {
 	upstreams_report(p->link, line);
 }
 
+/* Keeps the address of the link, which is about to go. */
+static void note_address(struct proxied *p) { memcpy(p->to, upstreams_address(p->link), sizeof p->to); }
+
 void proxied_fail(struct proxied *p, int status) {
 	if (p->link && p->records) fcgi_finish(p->records, proxied_complain, p);
 	if (p->link) {
-		upstreams_format(p->link, p->to);
+		note_address(p);
 		upstreams_return(p->upstreams, p->link, LINK_BROKEN);
 	} else if (!p->to[0] && p->target->count == 1) {
 		upstream_format(p->to, &p->target->at[0]); /* there was no connection to it */
@@ -202,7 +205,7 @@ static int try_connection(struct proxied *p) {
 
 /* Gives back a connection that cannot be made. Returns the status to answer if there is no other. */
 static int give_back(struct proxied *p, int error) {
-	upstreams_format(p->link, p->to);
+	note_address(p);
 	return upstreams_return_failed(p->upstreams, p->link, error);
 }
 
@@ -231,7 +234,7 @@ void proxied_connect_elsewhere(struct proxied *p, int error) { proxied_use(p, fa
 
 void proxied_ask_another(struct proxied *p) {
 	const bool again = p->repeatable;
-	upstreams_format(p->link, p->to);
+	note_address(p);
 	upstreams_return_ended(p->upstreams, p->link);
 	p->link = NULL;
 	p->repeatable = false; /* the request itself may be the reason */

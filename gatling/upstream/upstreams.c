@@ -15,6 +15,7 @@ enum { CANDIDATES_MAX = 32 }; /* a bit for each in `tried` */
 
 struct upstream {
 	struct upstream_address address;
+	char text[UPSTREAM_TEXT_MAX]; /* the same, see upstream_format() */
 	struct upstream_counts *counts;
 	unsigned active, idle; /* connections */
 	uint64_t site;         /* the hash of the site that has the place: the one whose request came when there was none */
@@ -205,7 +206,6 @@ static void tell_no_share(const struct upstream_address *address, struct slice s
 static struct upstream *find_upstream(struct upstreams *u, const struct upstream_candidate *c, struct slice site,
 									  const struct upstream *kept) {
 	struct upstream *place = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL, *found = NULL;
-	char text[UPSTREAM_TEXT_MAX];
 	for (unsigned i = 0; i < u->count && !found; i++) {
 		struct upstream *one = &u->at[i];
 		if (is_of(one, c)) found = one;
@@ -223,9 +223,10 @@ static struct upstream *find_upstream(struct upstreams *u, const struct upstream
 	}
 	if (found) return found;
 	forget(u, place);
-	upstream_format(text, &address);
 	u->count += place == &u->at[u->count];
-	*place = (struct upstream){.address = address, .tls = c->tls, .counts = upstream_counts_of(text)};
+	*place = (struct upstream){.address = address, .tls = c->tls};
+	upstream_format(place->text, &address);
+	place->counts = upstream_counts_of(place->text);
 	LIST_INIT(&place->kept);
 	return place;
 }
@@ -288,7 +289,7 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 
 /* --- connections --- */
 
-void upstreams_format(const struct upstream_link *link, char *out) { upstream_format(out, &link->to->address); }
+const char *upstreams_address(const struct upstream_link *link) { return link->to->text; }
 
 void upstreams_note_response(const struct upstream_link *link, int status, int64_t ms) {
 	struct upstream_counts *counts = link->to->counts;
@@ -298,22 +299,19 @@ void upstreams_note_response(const struct upstream_link *link, int status, int64
 }
 
 void upstreams_complain(const struct upstream_link *link, const char *what) {
-	char text[UPSTREAM_TEXT_MAX];
 	upstream_count(link->to->counts, UPSTREAM_FAILURES, 1);
 	if (!notice_due(&link->to->counts->next_notice)) return;
-	upstream_format(text, &link->to->address);
-	notice_line(LEVEL_WARNING, "upstream %s %s", text, what);
+	notice_line(LEVEL_WARNING, "upstream %s %s", link->to->text, what);
 }
 
 void upstreams_report(const struct upstream_link *link, struct slice line) {
-	char text[UPSTREAM_TEXT_MAX], said[NOTICE_TEXT_MAX];
+	char said[NOTICE_TEXT_MAX];
 	if (line.length >= sizeof said) line.length = sizeof said - 1;
 	char *end = text_copy(said, line);
 	*end = '\0';
 	for (char *c = said; c < end; c++)
 		if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
-	upstream_format(text, &link->to->address);
-	notice_line(LEVEL_ERROR, "%s says: %s", text, said);
+	notice_line(LEVEL_ERROR, "%s says: %s", link->to->text, said);
 }
 
 /* Returns whether an errno is not the fault of an upstream, but means that this machine lacks resources. */
@@ -332,14 +330,12 @@ static void rest(struct upstreams *u, struct upstream *to) {
 static void note_failed(struct upstreams *u, struct upstream *to, int error, const char *reason) {
 	const bool is_full = error == EAGAIN && to->address.path[0];
 	if (is_ours(error) && !is_full) return;
-	char text[UPSTREAM_TEXT_MAX];
 	upstream_count(to->counts, UPSTREAM_FAILURES, 1);
 	if (!is_full) rest(u, to);
 	if (!notice_due(&to->counts->next_notice)) return;
-	upstream_format(text, &to->address);
 	const bool named = to->address.host[0];
-	notice_line(LEVEL_WARNING, "cannot connect to the upstream %s%s%s%s: %s", text, named ? " (" : "", to->address.host,
-				named ? ")" : "", reason);
+	notice_line(LEVEL_WARNING, "cannot connect to the upstream %s%s%s%s: %s", to->text, named ? " (" : "",
+				to->address.host, named ? ")" : "", reason);
 }
 
 /* Begins TLS, if it is an upstream of https. Returns false if memory runs out. */
@@ -413,16 +409,14 @@ static const char *lacks_room(struct upstreams *u, const struct upstream *to, co
 
 static void tell_full(const struct upstreams *u, const char *which) {
 	static notice_time next;
-	char text[UPSTREAM_TEXT_MAX];
 	const struct upstream *most = &u->at[0];
 	if (!notice_due(&next)) return;
 	for (unsigned i = 1; i < u->count; i++)
 		if (u->at[i].active > most->active) most = &u->at[i];
-	upstream_format(text, &most->address);
 	notice_line(LEVEL_WARNING,
 				"%u of the %u connections that a worker may have to upstreams wait for %s: %s answered with 503; more "
 				"descriptors (ulimit -n) allow more",
-				most->active, u->options.connections, text, which);
+				most->active, u->options.connections, most->text, which);
 }
 
 /* Notes that a site has asked for a connection. */

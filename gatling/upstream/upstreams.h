@@ -148,8 +148,9 @@ void upstreams_note_response(const struct upstream_link *link, int status, int64
 /* Counts a failure of an upstream, and logs what it has done ("sent ..."), at most once a minute for each upstream. */
 void upstreams_complain(const struct upstream_link *link, const char *what);
 
-/* Writes the address of the other end to out (UPSTREAM_TEXT_MAX bytes). */
-void upstreams_format(const struct upstream_link *link, char *out);
+/* Returns the address of the other end as text (UPSTREAM_TEXT_MAX bytes, see upstream_format()), as long as there is
+ * the link. */
+const char *upstreams_address(const struct upstream_link *link);
 
 /* Reports a line that a program has written to its standard error. */
 void upstreams_report(const struct upstream_link *link, struct slice line);
