@@ -239,24 +239,26 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	return rules;
 }
 
-/* Returns whether the rules in _redirects may pass requests on. Reports why they may not. */
-static bool may_pass_on(const struct sites *s, const struct site_entry *e) {
+/* Returns whether nobody may have written a file who may only fill the site (trust.h). Reports why somebody may, and
+ * what that means. */
+static bool is_trusted(const struct sites *s, const struct site_entry *e, enum site_file which,
+					   const struct text_file *file, const char *otherwise) {
 	char path[FILE_PATH_MAX], why[TRUST_WHY_MAX], text[TRUST_WHY_MAX + 64];
-	if (!e->is_site || !redirect_rules_passing(e->site.redirects)) return false;
-	if (trust_file(s->tree, s->starter, e->prefix, file_path(e, SITE_REDIRECTS, path), &e->redirects, why)) return true;
-	snprintf(text, sizeof text, "rules that pass requests on are answered with 503: %s", why);
-	if (*why) text_file_complain(&e->redirects, path, 0, text);
+	if (trust_file(s->tree, s->starter, e->prefix, file_path(e, which, path), file, why)) return true;
+	snprintf(text, sizeof text, "%s: %s", otherwise, why);
+	if (*why) text_file_complain(file, path, 0, text);
 	return false;
 }
 
-/* Returns whether the limits in _limits apply: who may only fill a site does not set them. Reports why they do not. */
+/* Returns whether the rules in _redirects may pass requests on. */
+static bool may_pass_on(const struct sites *s, const struct site_entry *e) {
+	return e->is_site && redirect_rules_passing(e->site.redirects) &&
+		   is_trusted(s, e, SITE_REDIRECTS, &e->redirects, "rules that pass requests on are answered with 503");
+}
+
+/* Returns whether the limits in _limits apply. */
 static bool may_limit(const struct sites *s, const struct site_entry *e) {
-	char path[FILE_PATH_MAX], why[TRUST_WHY_MAX], text[TRUST_WHY_MAX + 64];
-	if (!e->is_site || !e->limit_rules) return false;
-	if (trust_file(s->tree, s->starter, e->prefix, file_path(e, SITE_LIMITS, path), &e->limits, why)) return true;
-	snprintf(text, sizeof text, "its limits do not apply: %s", why);
-	if (*why) text_file_complain(&e->limits, path, 0, text);
-	return false;
+	return e->is_site && e->limit_rules && is_trusted(s, e, SITE_LIMITS, &e->limits, "its limits do not apply");
 }
 
 static bool is_due(const struct site_entry *e, int64_t now_ms) {
