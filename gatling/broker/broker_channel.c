@@ -6,20 +6,24 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { TRIES = 100 };
+enum { PAUSES = 100 };
 
 /* Sends or receives a whole message. If there is no memory, tries again for a second, since a side that gives up ends
  * both. No call is interrupted, since neither side handles signals. Returns false on failure. */
 static bool transfer(int fd, struct msghdr *message, bool sends) {
 	const struct timespec pause = {.tv_nsec = 10000000};
 	struct iovec *left = message->msg_iov;
-	for (int tries = 0; tries < TRIES; tries++) {
+	for (int pauses = 0; pauses < PAUSES;) {
 		ssize_t n = sends ? sendmsg(fd, message, MSG_NOSIGNAL) : recvmsg(fd, message, MSG_WAITALL);
 		if (n == (ssize_t)left->iov_len) return true;
 		if (n == -1 && errno != ENOMEM && errno != ENOBUFS) return false;
 		if (n == 0 || (n > 0 && message->msg_control)) return false; /* the other side has ended */
-		if (n > 0) *left = (struct iovec){.iov_base = (char *)left->iov_base + n, .iov_len = left->iov_len - (size_t)n};
-		else nanosleep(&pause, NULL);
+		if (n > 0) {
+			*left = (struct iovec){.iov_base = (char *)left->iov_base + n, .iov_len = left->iov_len - (size_t)n};
+			continue;
+		}
+		nanosleep(&pause, NULL);
+		pauses++;
 	}
 	return false;
 }

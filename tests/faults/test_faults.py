@@ -47,6 +47,18 @@ def test_no_wrong_password_is_admitted_while_memory_is_missing(first_build):
         faulty.end()
 
 
+def test_messages_to_the_processes_beside_the_server_may_go_in_pieces(first_build):
+    """A certificate is asked for from time to time."""
+    faulty = Faulty(first_build)
+    try:
+        faulty.arm(Fault("sendmsg", None, 1, ALWAYS, 1))
+        eventually(lambda: faulty.shared.hits > 1000, 15)
+        faulty.disarm()
+        assert not [line for line in faulty.server.errors if "has ended" in line]
+    finally:
+        faulty.end()
+
+
 def test_a_request_for_an_upstream_is_not_refused_for_good_while_rules_cannot_be_read(first_build):
     """A 404 or 405 may be cached, and the file may be one that the rules hide."""
     faulty = Faulty(first_build)
