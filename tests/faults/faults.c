@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -44,11 +45,12 @@ enum { CALLS_MAX = 64, NAME_MAX_LENGTH = 16, DESCRIPTORS = 1 << 16, FAULT_SHORT 
 static struct shared {
 	char name[CALLS_MAX][NAME_MAX_LENGTH]; /* written at the start */
 	atomic_int_fast64_t called[CALLS_MAX];
-	atomic_int_fast64_t armed; /* number of the call plus 1; 0: nothing fails */
-	int64_t error;             /* an errno; or FAULT_SHORT: the call transfers at most */
-	int64_t length;            /* this many bytes */
-	int64_t first, times;      /* the first of the failing calls, and how many; counted from 1 since called was 0 */
-	atomic_int_fast64_t hits;  /* how many have failed */
+	atomic_int_fast64_t armed;  /* number of the call plus 1; 0: nothing fails */
+	int64_t error;              /* an errno; or FAULT_SHORT: the call transfers at most */
+	int64_t length;             /* this many bytes */
+	int64_t first, times;       /* the first of the failing calls, and how many; counted from 1 since called was 0 */
+	atomic_int_fast64_t hits;   /* how many have failed */
+	atomic_int_fast64_t unused; /* -1: it is to be found out at the next connection; bytes that malloc(3) keeps */
 } * shared;
 
 _Static_assert((int)CALLS_COUNT <= (int)CALLS_MAX, "the table is too small");
@@ -242,8 +244,18 @@ FAILING(int, setsockopt, (int fd, int level, int name, const void *value, sockle
 FAILING(int, shutdown, (int fd, int how), (fd, how), -1)
 FAILING(int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1)
 
+/* Returns the bytes that malloc(3) keeps, and that nothing is in. */
+static int64_t unused(void) {
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+	return (int64_t)mallinfo2().fordblks; /* of all arenas */
+#else
+	return 0;
+#endif
+}
+
 int accept4(int fd, struct sockaddr *restrict a, socklen_t *restrict n, int flags) {
 	REAL(accept4);
+	if (shared && atomic_load(&shared->unused) == -1 && getpid() == server) atomic_store(&shared->unused, unused());
 	if (!fails(CALL_accept4)) return real(fd, a, n, flags);
 	if (errno == EAGAIN) report_again(fd);
 	return -1;

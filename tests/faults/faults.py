@@ -93,7 +93,7 @@ class Shared(ctypes.Structure):
     """The same as in faults.c."""
 
     _fields_ = [("name", (ctypes.c_char * NAME) * CALLS_MAX), ("called", ctypes.c_int64 * CALLS_MAX)] + [
-        (name, ctypes.c_int64) for name in ("armed", "error", "length", "first", "times", "hits")
+        (name, ctypes.c_int64) for name in ("armed", "error", "length", "first", "times", "hits", "unused")
     ]
 
 
@@ -157,6 +157,13 @@ class Faulty:
     def disarm(self):
         self.shared.armed = 0
         return self.shared.hits
+
+    def unused(self):
+        """Returns the bytes that malloc(3) keeps in the server, and that nothing is in."""
+        self.shared.unused = -1
+        with self.server.connect():
+            eventually(lambda: self.shared.unused != -1)
+        return self.shared.unused
 
     def forget_calls(self):
         ctypes.memset(ctypes.addressof(self.shared) + Shared.called.offset, 0, Shared.called.size)
