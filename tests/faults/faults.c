@@ -98,19 +98,21 @@ static void kill_socket(int fd) {
 	errno = error;
 }
 
-/* Returns whether the error means that the peer is gone, and the peer is a process beside the server: the kernel does
- * not say so of one that is there, and what follows when one has ended is tested elsewhere. */
-static bool denies_process(int error, int fd) {
+/* Returns whether the kernel never says so of this socket between the server and a process beside it: that the process
+ * is gone, while it is there (what follows when one has ended is tested elsewhere); or that a call is interrupted, or
+ * would block, although the socket blocks and no signal is handled. */
+static bool is_never_said(int error, int fd) {
 	int domain = 0;
 	socklen_t n = sizeof domain;
-	if (error != EPIPE && error != ECONNRESET) return false;
-	return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_UNIX;
+	if (error != EPIPE && error != ECONNRESET && error != EAGAIN && error != EINTR) return false;
+	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == -1 || domain != AF_UNIX) return false;
+	return error == EPIPE || error == ECONNRESET || !(syscall(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK);
 }
 
 /* Returns whether a transfer is to fail. Otherwise it may move only *length bytes; *is_short: that is fewer. */
 static bool transfer_fails(int call, int fd, size_t *length, bool *is_short) {
 	*is_short = false;
-	if (!is_hit(call) || denies_process((int)shared->error, fd)) return false;
+	if (!is_hit(call) || is_never_said((int)shared->error, fd)) return false;
 	if (shared->error != FAULT_SHORT) {
 		atomic_fetch_add(&shared->hits, 1);
 		errno = (int)shared->error;
@@ -452,7 +454,7 @@ int recvmmsg(int fd, struct mmsghdr *messages, unsigned most, flags_of_many flag
 
 ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
 	REAL(recvmsg);
-	if (!fails(CALL_recvmsg)) return real(fd, message, flags);
+	if (is_never_said(shared ? (int)shared->error : 0, fd) || !fails(CALL_recvmsg)) return real(fd, message, flags);
 	if (errno == EAGAIN) report_again(fd);
 	return -1;
 }
