@@ -15,8 +15,9 @@ import pytest
 
 from gatling import Root, certificate, children, eventually
 
-pytestmark = pytest.mark.others
+pytestmark = [pytest.mark.others, pytest.mark.timeout(900)]
 TOP = Path(__file__).resolve().parent.parent
+PATIENCE_S = 240  # for a command of podman, beside all other tests
 TEXT = b"a line of text\n" * 2000
 
 
@@ -104,7 +105,7 @@ class Podman:
 
     def __call__(self, command, *arguments, check=True, **options):
         more = self.limits if command == "run" else []
-        done = subprocess.run([*self.enter, "podman", *self.options, command, *more, *arguments], capture_output=True, timeout=60, check=False, **options)
+        done = subprocess.run([*self.enter, "podman", *self.options, command, *more, *arguments], capture_output=True, timeout=PATIENCE_S, check=False, **options)
         assert done.returncode == 0 or not check, done.stderr.decode()
         return done
 
@@ -117,7 +118,7 @@ class Podman:
         """Runs the image, as README says; yields the number of its first process. It has to end in order."""
         container = self("run", "-d", *arguments).stdout.decode().strip()
         try:
-            eventually(lambda: b"gatling: serving" in self.said(container) or self.state(container)["Status"] == "exited")
+            eventually(lambda: b"gatling: serving" in self.said(container) or self.state(container)["Status"] == "exited", PATIENCE_S)
             assert self.state(container)["Status"] == "running", self.said(container)
             yield self.state(container)["Pid"]
             self("stop", "-t", "20", container)
