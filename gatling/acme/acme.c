@@ -476,7 +476,7 @@ void acme_stop(struct acme *a) { child_hang_up(&a->child); }
 
 void acme_free(struct acme *a) {
 	if (!a) return;
-	child_stop(&a->child, false);
+	child_stop(&a->child);
 	challenges_free(a->challenges);
 	free(a);
 }

@@ -246,7 +246,7 @@ bool broker_is_late(struct broker *o) {
 
 int broker_channel(const struct broker *o) { return o->child.channel; }
 
-void broker_stop(struct broker *o) { child_stop(&o->child, o->late); }
+void broker_stop(struct broker *o) { child_stop(&o->child); }
 
 void broker_free(struct broker *o) {
 	if (!o) return;

@@ -41,7 +41,7 @@ int broker_start(struct broker *broker, bool sandbox, const struct account *user
  * none. */
 int broker_channel(const struct broker *broker);
 
-/* Ends the process, when nothing more is to be opened. Waits for its end, unless its answer is late. */
+/* Ends the process, when nothing more is to be opened. Waits for its end, for at most CHILD_WAIT_MS. */
 void broker_stop(struct broker *broker);
 void broker_free(struct broker *broker); /* NULL is allowed */
 

@@ -114,7 +114,7 @@ static int look_up(const struct broker_place *p, const struct broker_request *q,
 	} else {
 		*fd = openat(p->directory, r.path, flags | (r.nofollow ? O_NOFOLLOW : 0), BROKER_LOG_MODE);
 		if (*fd == -1 || fstat(*fd, st) == -1) return errno;
-		if (!log && !S_ISREG(st->st_mode)) return EINVAL;
+		if (p->rule != BROKER_LOG && !S_ISREG(st->st_mode)) return EINVAL; /* one may be a pipe */
 	}
 	return r.owner == 0 || r.owner == st->st_uid ? 0 : EPERM;
 }

@@ -68,6 +68,7 @@ static void begin_exchange(struct conn *c, struct exchange *x, const struct requ
 	x->arrival = arrival_of(c);
 	x->started_ns = c->outgoing->started_ns;
 	x->counted = c->admitted;
+	x->rated = c->rated;
 }
 
 /* Sets *proxy and the arrival's proxy, which an upstream is told of. */
@@ -223,10 +224,11 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	enum exchange_next next = exchange_begin(&x, &r);
 	c->requests += x.counted && !c->admitted;
 	c->admitted = x.counted;
+	c->rated = x.rated;
 	if (next != EXCHANGE_ANSWERED && c->outgoing->responses) return CONN_WRITE;
 	run->input = slice_rest(run->input, (size_t)n);
 	c->begun = true;
-	c->admitted = false;
+	c->admitted = c->rated = false;
 	if (next == EXCHANGE_ANSWERED) return respond_to(c, run, &x, &r);
 	if (next == EXCHANGE_PASSED_ON) find_proxy(c, &x, &proxy);
 	if (!conn_keep_exchange(c, &x, &r)) return CONN_CLOSED;

@@ -56,6 +56,7 @@ struct conn {
 	bool head : 1;              /* CONN_BODY: the request is a HEAD */
 	bool frames_wait : 1;       /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
 	bool admitted : 1;          /* HTTP/1.1: the request at the front of the input is within the limits */
+	bool rated : 1;             /* and it is counted for the rate of its path */
 	bool input_ended : 1;       /* CONN_HTTP2, CONN_PASS: the client has ended its side */
 	unsigned forwarding : 2;    /* enum forwarding: the field that names the client of each request */
 	bool secure : 1;            /* the client uses TLS, to here or to a balancer; CONN_PROXY: a handshake follows */

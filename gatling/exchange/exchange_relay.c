@@ -26,7 +26,7 @@ static bool give_head(struct exchange *x) {
 	x->tunnel = tunnel;
 	if (x->added && !interim && !tunnel) {
 		char *const all = WORKSPACE(OWNER_FIELDS_MAX);
-		lines = (struct slice){.at = all, .length = owner_fields_apply(lines, slice_of(x->added), all)};
+		lines = (struct slice){.at = all, .length = owner_fields_apply(head->status, lines, slice_of(x->added), all)};
 	}
 	const int status = x->carrier->head(x->carried, head, lines);
 	if (!interim) x->status = (uint16_t)status;

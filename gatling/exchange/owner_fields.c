@@ -11,7 +11,7 @@ static struct slice next_line(struct slice *lines, struct slice *name) {
 	return line;
 }
 
-static bool removes(struct slice line, struct slice name) { return line.length == name.length + sizeof ": \r\n" - 1; }
+static bool removes(struct slice line, struct slice name) { return line.length == name.length + sizeof ":\r\n" - 1; }
 
 /* Returns whether the fields that are added remove that one. */
 static bool is_removed(struct slice added, struct slice name) {
@@ -30,8 +30,9 @@ static bool has(struct slice lines, struct slice name) {
 	return false;
 }
 
-size_t owner_fields_apply(struct slice lines, struct slice added, char *out) {
+size_t owner_fields_apply(int status, struct slice lines, struct slice added, char *out) {
 	static const struct slice several[] = {SLICE("Link"), SLICE("Set-Cookie"), SLICE("Vary")};
+	const bool cached = status < 300 || status == 304;
 	char *at = out;
 	struct slice name;
 	for (struct slice rest = lines; rest.length;) {
@@ -40,7 +41,7 @@ size_t owner_fields_apply(struct slice lines, struct slice added, char *out) {
 	}
 	for (struct slice rest = added; rest.length;) {
 		const struct slice line = next_line(&rest, &name);
-		if (removes(line, name)) continue;
+		if (removes(line, name) || (!cached && slice_equal_nocase(name, SLICE("Cache-Control")))) continue;
 		if (!has(lines, name) || slice_is_one_of_nocase(name, several, sizeof several / sizeof *several))
 			at = text_copy(at, line);
 	}

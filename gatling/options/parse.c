@@ -94,7 +94,7 @@ static const struct option_row table[] = {
 	{"hsts", 0, HTTPS, "SECONDS", "tell browsers to use only HTTPS for this time", SECONDS(hsts_s, HSTS_MAX_S)},
 	{"log", 0, LOGGING, "FORMAT", "common (the default), [v]combined, json, or off",
 	 WORD(log, LOG_COMMON, "common|combined|vcombined|json|off")},
-	{"log-dir", 0, LOGGING, "DIR", "a file for each site: DIR/SITE.log", TEXT(log_dir)},
+	{"log-dir", 0, LOGGING, "DIR", "one for each site instead: DIR/SITE.log", TEXT(log_dir)},
 	{"log-file", 0, LOGGING, "FILE", "append the log to FILE (default: stdout)", TEXT(log_file)},
 	{"no-log", 'n', LOGGING, NULL, "the same as --log off", EITHER(log, LOG_OFF)},
 	{"error-log", 0, LOGGING, "FILE", "append what goes wrong to FILE (default: stderr)", TEXT(error_log)},
@@ -274,7 +274,7 @@ static void settle(struct options *o, uint64_t memory) {
 	if (o->drain_delay_s == NOT_GIVEN) o->drain_delay_s = DRAIN_DELAY_S;
 	settle_acme(o);
 	settle_https(o);
-	if (o->log_dir && o->log_file) option_refuse("--log-dir excludes --log-file");
+	if (o->log_dir) o->log_file = NULL;
 	if (o->log == LOG_OFF) o->log_file = o->log_dir = NULL;
 	if (o->connections && o->connections < o->workers)
 		option_refuse("--limit connections takes at least one for each worker (-j %d), not %d", o->workers,

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct child *children[CHILDREN_MAX]; /* those that run; NULL: a free place */
@@ -46,9 +47,11 @@ void child_hang_up(struct child *child) {
 	child->channel = -1;
 }
 
-void child_stop(struct child *child, bool hangs) {
+void child_stop(struct child *child) {
+	const struct timespec pause = {.tv_nsec = 1000000};
 	child_hang_up(child);
-	if (child->process) (void)waitpid(child->process, NULL, hangs ? WNOHANG : 0);
+	for (int ms = 0; child->process && ms < CHILD_WAIT_MS && waitpid(child->process, NULL, WNOHANG) == 0; ms++)
+		nanosleep(&pause, NULL);
 	child->process = 0;
 	(void)replace(child, NULL);
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { CHILDREN_MAX = 8 };
+enum { CHILDREN_MAX = 8, CHILD_WAIT_MS = 1000 };
 
 struct child {
 	pid_t process; /* 0: it has not been started, or has ended */
@@ -23,8 +23,8 @@ int child_fork(struct child *child, int type);
 /* Closes the channel. */
 void child_hang_up(struct child *child);
 
-/* Closes the channel and waits for the end of the process, unless it hangs. */
-void child_stop(struct child *child, bool hangs);
+/* Closes the channel and waits for the end of the process, for CHILD_WAIT_MS at most: it may hang, with a disk. */
+void child_stop(struct child *child);
 
 /* Returns whether one of the processes has ended by itself. Each is reported once. */
 bool child_any_has_ended(void);

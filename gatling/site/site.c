@@ -26,7 +26,8 @@ enum {
 struct site_entry {
 	struct site site; /* first: a pointer to it is one to this */
 	struct text_file headers, redirects, limits;
-	struct limit_rules *limit_rules; /* also while they do not apply */
+	struct limit_rules *limit_rules;                   /* also while they do not apply */
+	enum { UNJUDGED, DISTRUSTED, TRUSTED } limits_are; /* of the last file that could be read */
 	int64_t checked_ms;
 	bool is_site; /* otherwise only its files are protected */
 	struct site_entry *next;
@@ -256,9 +257,12 @@ static bool may_pass_on(const struct sites *s, const struct site_entry *e) {
 		   is_trusted(s, e, SITE_REDIRECTS, &e->redirects, "rules that pass requests on are answered with 503");
 }
 
-/* Returns whether the limits in _limits apply. */
-static bool may_limit(const struct sites *s, const struct site_entry *e) {
-	return e->is_site && e->limit_rules && is_trusted(s, e, SITE_LIMITS, &e->limits, "its limits do not apply");
+/* Judges whether the limits in _limits apply. While the file cannot be read, the last ones do. */
+static void judge_limits(const struct sites *s, struct site_entry *e) {
+	if (e->limits.error == ENOENT) e->limits_are = UNJUDGED;
+	else if (!e->limits.error && e->limit_rules && e->is_site)
+		e->limits_are = is_trusted(s, e, SITE_LIMITS, &e->limits, "its limits do not apply") ? TRUSTED : DISTRUSTED;
+	e->site.limits = e->limits_are == TRUSTED ? e->limit_rules : NULL;
 }
 
 static bool is_due(const struct site_entry *e, int64_t now_ms) {
@@ -285,14 +289,14 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
 	if (e->site.redirects) redirect_rules_permit(e->site.redirects, may_pass_on(s, e));
 	e->limit_rules = update_rules(s, e, &limits_kind, &e->limits, e->limit_rules);
-	e->site.limits = may_limit(s, e) ? e->limit_rules : NULL;
+	judge_limits(s, e);
 	e->site.redirects_known = e->site.redirects || e->redirects.error == ENOENT;
 	e->site.known = !is_awaited(e->site.redirects, &e->redirects) && !is_awaited(e->site.headers, &e->headers) &&
 					!is_awaited(e->limit_rules, &e->limits);
 	guard_release(&e->site.guard);
 	e->site.guard = basic_auth_of_files(s->auth, file_path(e, SITE_PASSWORDS, path),
 										is_inner(s, e) ? site_file_name[SITE_PASSWORDS] : NULL);
-	const bool limits_known = e->limit_rules || e->limits.error == ENOENT;
+	const bool limits_known = e->limits_are != UNJUDGED || e->limits.error == ENOENT || !e->is_site;
 	/* rules that cannot be read may hide files, or keep guesses from a password */
 	if (e->site.known && (!e->site.redirects_known || !limits_known)) e->site.guard.permission = PERMISSION_DENIED;
 	if (tree_awaits(s->tree)) e->checked_ms = 0;

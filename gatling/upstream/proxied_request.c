@@ -35,7 +35,7 @@ void proxied_blame(struct proxied *p, int status, const char *what) {
 int64_t proxied_patience_ms(const struct proxied *p, const char **limit) {
 	const struct upstream_limits *limits = &p->limits;
 	const bool first = p->state <= PROXIED_WAITS;
-	*limit = first ? "upstream-first" : "upstream-between";
+	*limit = p->state == PROXIED_TUNNEL ? "upstream-tunnel" : first ? "upstream-first" : "upstream-between";
 	return (p->state == PROXIED_CONNECTS ? limits->connect_s
 			: p->state == PROXIED_TUNNEL ? limits->tunnel_s
 			: first                      ? limits->first_s

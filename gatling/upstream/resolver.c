@@ -179,7 +179,7 @@ void resolver_wait(const struct resolver *r) {
 
 void resolver_stop(struct resolver *r) {
 	if (!r) return;
-	child_stop(&r->child, false);
+	child_stop(&r->child);
 	munmap(r->of, UPSTREAM_ALLOWED_MAX * sizeof *r->of);
 }
 

@@ -132,7 +132,6 @@ def test_every_format_goes_there(sites, place, form):
 
 @pytest.mark.parametrize("flags,said", [
     (("--log-dir", "/nowhere/at/all"), "gatling: cannot log to /nowhere/at/all: No such file or directory\n"),
-    (("--log-dir", "/tmp", "--log-file", "/tmp/x"), "gatling: --log-dir excludes --log-file (see gatling --help)\n"),
 ])  # fmt: skip
 def test_a_directory_that_cannot_be_used_is_said(first_build, flags, said):
     root = Root({"index.html": b"hello"})

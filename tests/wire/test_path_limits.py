@@ -153,6 +153,27 @@ def test_limits_of_others_do_not_apply_and_unreadable_ones_deny(site):
         assert [c.get("/a.txt").status for _ in range(3)] == [200] * 3  # what it said before stays
 
 
+def test_limits_that_cannot_be_read_any_more_stay(site):
+    server = site(b"/a.txt address-rate=1/h:2\n")
+    limits = server.root.path / "_limits"
+    with server.connect() as c:
+        assert [c.get("/a.txt").status for _ in range(3)] == [200, 200, 429]
+        limits.unlink()
+        os.mkfifo(limits)
+        eventually(lambda: c.get("/a.txt") and any("_limits: it is no regular file" in line for line in server.errors))
+        assert c.get("/a.txt").status == 429
+
+
+@pytest.mark.tcp
+def test_a_request_behind_another_one_is_counted_once(site):
+    """It is decided again after the response to the one before it."""
+    server = site(b"/api/* address-rate=1/h:2\n")
+    for status in (200, 200, 429):
+        with server.connect() as c:
+            c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\nGET /api/x HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert [c.response().status for _ in range(2)] == [200, status]
+
+
 def test_limits_that_never_could_be_read_deny(build):
     root = Root({"index.html": b"hello"})
     root.mkdir("_limits")

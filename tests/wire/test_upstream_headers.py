@@ -22,7 +22,7 @@ HEADERS = b"""/api/*
   ! X-Content-Type-Options
   ! X-Own
 """
-ANSWER = (b"HTTP/1.1 %s OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\nCache-Control: no-store\r\nX-Powered-By: x\r\nX-Own: app\r\n"
+ANSWER = (b"HTTP/1.1 %s OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n%sX-Powered-By: x\r\nX-Own: app\r\n"
           b"Vary: Accept\r\nSet-Cookie: c=d\r\n\r\nok")  # fmt: skip
 
 
@@ -33,9 +33,9 @@ def passing(build):
 
     def handle(link):
         while link.request():
-            link.send(b"HTTP/1.1 103 Early Hints\r\nX-Powered-By: x\r\n\r\n" + ANSWER % handle.status)
+            link.send(b"HTTP/1.1 103 Early Hints\r\nX-Powered-By: x\r\n\r\n" + ANSWER % (handle.status, handle.caching))
 
-    handle.status = b"200"
+    handle.status, handle.caching = b"200", b"Cache-Control: no-store\r\n"
     with Upstream(handle) as upstream:
 
         def start(*flags, headers=HEADERS):
@@ -79,6 +79,18 @@ def test_the_application_has_its_own_and_lacks_the_owners(passing, status):
 def test_a_field_is_removed_whoever_has_set_it(passing):
     names = [name for name, _ in fields_of(passing("--upstream-headers"), "/api/plain")]
     assert "x-own" not in names and "x-content-type-options" not in names and "x-path" in names
+
+
+@pytest.mark.parametrize("status,kept", [(b"200", "max-age=9"), (b"302", None), (b"404", None), (b"500", None)])
+def test_errors_and_redirects_are_not_kept_for_long(passing, status, kept):
+    passing.handle.status, passing.handle.caching = status, b""
+    fields = fields_of(passing("--upstream-headers", headers=b"/api/*\n  Cache-Control: max-age=9\n"), "/api/x")
+    assert dict(fields).get("cache-control") == kept
+
+
+def test_an_empty_splat_removes_nothing(passing):
+    fields = fields_of(passing("--upstream-headers", headers=b"/api/x*\n  X-Own: :splat\n"), "/api/x")
+    assert ("x-own", "app") in fields
 
 
 def test_without_the_option_an_answer_stays_as_it_is(passing):

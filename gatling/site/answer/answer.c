@@ -202,6 +202,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 	if (!c->tree.remote || !remote_is_awaited(c->tree.remote)) return;
 	/* threads have to look at files first: what was decided without them does not count */
 	response_drop(r);
+	if (r->status == 429) r->limits = NULL; /* it is not counted */
 	struct job *job = remote_fetch(c->remote);
 	response_status(r, job && arrival->may_wait ? 0 : 503);
 	if (!r->status) r->job = job;

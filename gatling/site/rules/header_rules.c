@@ -464,7 +464,8 @@ size_t header_set_added(const struct header_set *set, struct slice filled, char 
 		const struct header_item *item = &set->item[i];
 		if (item->filled || header_named(item, "Content-Type") || header_named(item, "Content-Encoding")) continue;
 		if (item->detach && (removed += item->name.length + FIELD_LINE_MORE) > HEADER_OCTETS_MAX) continue;
-		at = field_line_put(at, item->name, item->detach ? SLICE("") : item->value);
+		if (item->detach) at = TEXT_JOIN(at, item->name, SLICE(":\r\n"));
+		else at = field_line_put(at, item->name, item->value);
 	}
 	at = text_copy(at, filled);
 	return (size_t)(at - out);
