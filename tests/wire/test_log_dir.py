@@ -9,7 +9,7 @@ from gatling import Root, Server, eventually, runnable
 from http2 import Http2
 from upstream import Upstream
 
-pytestmark = pytest.mark.decided
+pytestmark = [pytest.mark.decided, pytest.mark.tcp]
 
 SITES = ("a.example", "b.example")
 

@@ -7,7 +7,7 @@ from http2 import Http2
 from test_explain import explain
 from upstream import Upstream
 
-pytestmark = pytest.mark.decided
+pytestmark = [pytest.mark.decided, pytest.mark.tcp]
 
 HEADERS = b"""/api/*
   X-Content-Type-Options: nosniff
@@ -26,6 +26,9 @@ ANSWER = (b"HTTP/1.1 %s OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n%s
           b"Vary: Accept\r\nSet-Cookie: c=d\r\n\r\nok")  # fmt: skip
 
 
+HINTS = b"HTTP/1.1 103 Early Hints\r\nX-Powered-By: x\r\n\r\n"
+
+
 @pytest.fixture
 def passing(build):
     """Starts servers that pass /api/ on to an application, and ends them."""
@@ -33,9 +36,9 @@ def passing(build):
 
     def handle(link):
         while link.request():
-            link.send(b"HTTP/1.1 103 Early Hints\r\nX-Powered-By: x\r\n\r\n" + ANSWER % (handle.status, handle.caching))
+            link.send(handle.hints + ANSWER % (handle.status, handle.caching))
 
-    handle.status, handle.caching = b"200", b"Cache-Control: no-store\r\n"
+    handle.status, handle.caching, handle.hints = b"200", b"Cache-Control: no-store\r\n", HINTS
     with Upstream(handle) as upstream:
 
         def start(*flags, headers=HEADERS):
@@ -51,11 +54,7 @@ def passing(build):
 
 
 def fields_of(server, path):
-    """Returns the fields of the response, and those of the interim one, names in lower case."""
-    if server.tls:
-        with Http2(server) as c:
-            (answer,) = c.answers(c.ask(path))
-            return [(name.lower(), value) for name, value in answer.fields if not name.startswith(":")]
+    """Returns the fields of the response that follows an interim one, names in lower case."""
     with server.connect() as c:
         c.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         _, _, rest = c.rest().partition(b"\r\n\r\n")
@@ -79,6 +78,14 @@ def test_the_application_has_its_own_and_lacks_the_owners(passing, status):
 def test_a_field_is_removed_whoever_has_set_it(passing):
     names = [name for name, _ in fields_of(passing("--upstream-headers"), "/api/plain")]
     assert "x-own" not in names and "x-content-type-options" not in names and "x-path" in names
+
+
+@pytest.mark.clear
+def test_they_are_in_http2_too(passing):
+    passing.handle.hints = b""
+    with Http2(passing("--upstream-headers")) as c:
+        fields = dict(c.answers(c.ask("/api/x"))[0].fields)
+    assert fields["x-content-type-options"] == "nosniff" and fields["x-own"] == "app" and "x-powered-by" not in fields
 
 
 @pytest.mark.parametrize("status,kept", [(b"200", "max-age=9"), (b"302", None), (b"404", None), (b"500", None)])
