@@ -8,6 +8,7 @@ import re
 import resource
 import subprocess
 import tarfile
+import tempfile
 import urllib.request
 from pathlib import Path
 
@@ -150,10 +151,15 @@ def readme(beginning):
 
 
 @pytest.fixture(scope="module")
-def podman(layout, tmp_path_factory):
+def podman(layout):
     if os.geteuid() != 0:
         pytest.skip("takes root")
-    engine = Podman(tmp_path_factory.mktemp("podman"))
+    with tempfile.TemporaryDirectory(prefix="podman-") as directory:  # podman wants a path of up to 50 characters
+        yield from serve_with(Podman(Path(directory)), layout)
+
+
+def serve_with(engine, layout):
+    """Yields the engine with the image loaded, and closes it."""
     load = " ".join(readme("tar .* podman load")).replace("build/oci", str(layout)).partition(" | podman ")
     with subprocess.Popen(load[0].split(), stdout=subprocess.PIPE) as tar:
         engine(*load[2].split(), stdin=tar.stdout)
