@@ -21,10 +21,19 @@ void limits_close(struct limits *l) { free(l->table.set); }
 
 enum { EVERYBODY = 1 }; /* the only entry of its table */
 
-enum limit { LIMIT_NONE, LIMIT_RATE, LIMIT_ADDRESS_RATE, LIMIT_ADDRESS_REQUESTS, LIMIT_ADDRESS_CONNECTIONS, LIMITS };
+enum limit {
+	LIMIT_NONE,
+	LIMIT_RATE,
+	LIMIT_ADDRESS_RATE,
+	LIMIT_ADDRESS_REQUESTS,
+	LIMIT_ADDRESS_CONNECTIONS,
+	LIMIT_PATH_RATE,
+	LIMITS
+};
 
-/* Logs how many requests or connections were refused over a limit since the last line about it. */
-static void report(enum limit limit, const struct peer *peer) {
+/* Logs how many requests or connections were refused over a limit since the last line about it. site: the path of its
+ * directory, for LIMIT_PATH_RATE. */
+static void report(enum limit limit, const struct peer *peer, struct slice site) {
 	static const struct {
 		const char *option, *refused;
 	} names[LIMITS] = {
@@ -32,6 +41,7 @@ static void report(enum limit limit, const struct peer *peer) {
 		[LIMIT_ADDRESS_RATE] = {"--limit address-rate", "requests"},
 		[LIMIT_ADDRESS_REQUESTS] = {"--limit address-requests", "requests"},
 		[LIMIT_ADDRESS_CONNECTIONS] = {"--limit address-connections", "connections"},
+		[LIMIT_PATH_RATE] = {"an address-rate of ", "requests"},
 	};
 	static struct {
 		notice_time next;
@@ -41,8 +51,10 @@ static void report(enum limit limit, const struct peer *peer) {
 	if (!notice_due(&reports[limit].next)) return;
 	char address[PEER_MAX];
 	const size_t length = peer_format(address, peer);
-	notice_line(LEVEL_NOTICE, "%s refused over %s: %u, the last from %.*s", names[limit].refused, names[limit].option,
-				atomic_exchange(&reports[limit].refused, 0), (int)length, address);
+	notice_line(LEVEL_NOTICE, "%s refused over %s%.*s%s: %u, the last from %.*s", names[limit].refused,
+				names[limit].option, (int)site.length, site.at ? site.at : "",
+				limit == LIMIT_PATH_RATE ? "_limits" : "", atomic_exchange(&reports[limit].refused, 0), (int)length,
+				address);
 }
 
 bool limits_take_connection(struct limits *l, const struct peer *peer) {
@@ -50,7 +62,7 @@ bool limits_take_connection(struct limits *l, const struct peer *peer) {
 	bool may = address_hold(&l->table, peer_network(peer), ADDRESS_CONNECTIONS, l->options.address_connections);
 	if (!may) {
 		count_one(COUNT_REFUSED_LIMIT);
-		report(LIMIT_ADDRESS_CONNECTIONS, peer);
+		report(LIMIT_ADDRESS_CONNECTIONS, peer, (struct slice){0});
 	}
 	return may;
 }
@@ -79,28 +91,19 @@ int limits_take_request(struct limits *l, const struct peer *peer, int64_t now_n
 	const enum limit over = l ? take_request(l, peer, now_ns) : LIMIT_NONE;
 	if (!over) return 0;
 	count_one(COUNT_LIMITED);
-	report(over, peer);
+	report(over, peer, (struct slice){0});
 	return over == LIMIT_RATE ? 503 : 429;
 }
 
 bool limits_take_of_rate(const struct peer *peer, uint64_t rate_of, struct address_rate rate, int64_t now_ns,
-						 const char *where) {
+						 struct slice site) {
 	static struct address_entry entries[LIMITS_RATED / ADDRESS_WAYS][ADDRESS_WAYS];
-	static struct {
-		notice_time next;
-		atomic_uint refused;
-	} reports;
 	struct address_table table = {.set = entries, .sets = LIMITS_RATED / ADDRESS_WAYS};
 	const uint64_t network = peer_network(peer);
 	const struct slice octets = {.at = (const char *)&network, .length = sizeof network};
 	if (peer_is_unix(peer) || address_take(&table, slice_hash(rate_of, octets), rate, now_ns)) return true;
 	count_one(COUNT_LIMITED);
-	atomic_fetch_add(&reports.refused, 1);
-	if (!notice_due(&reports.next)) return false;
-	char address[PEER_MAX];
-	const size_t length = peer_format(address, peer);
-	notice_line(LEVEL_NOTICE, "requests refused over an address-rate of %s: %u, the last from %.*s", where,
-				atomic_exchange(&reports.refused, 0), (int)length, address);
+	report(LIMIT_PATH_RATE, peer, site);
 	return false;
 }
 

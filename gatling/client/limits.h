@@ -37,10 +37,10 @@ bool limits_take_connection(struct limits *limits, const struct peer *peer);
 void limits_return_connection(struct limits *limits, const struct peer *peer);
 
 /* Takes a token of a rate that the owner of a site has for some paths. rate_of: which one; all of them share a table of
- * LIMITS_RATED entries, in all workers. Returns false if the client has none left. where: the file that says so, for a
- * report. */
+ * LIMITS_RATED entries, in all workers. Returns false if the client has none left. site: the path of its directory,
+ * for a report. */
 bool limits_take_of_rate(const struct peer *peer, uint64_t rate_of, struct address_rate rate, int64_t now_ns,
-						 const char *where);
+						 struct slice site);
 
 /* Counts a request of a client. Returns 0, and then it has to be returned after it has been answered; or the status to
  * refuse it with: 429 (RFC 6585, section 4), or 503 if it exceeds the limit of all clients. now_ns is of the monotonic

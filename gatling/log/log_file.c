@@ -5,16 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
-int log_file_place(struct log_file *file, struct broker *broker, const char *path) {
+static int add_place(struct log_file *file, struct broker *broker, const char *path, enum broker_rule rule) {
 	*file = (struct log_file){.fd = -1, .broker = broker, .path = path};
-	file->place = broker_add(broker, path, BROKER_LOG, &file->name);
+	file->place = broker_add(broker, path, rule, &file->name);
 	return file->place == -1 ? -1 : 0;
 }
 
+int log_file_place(struct log_file *file, struct broker *broker, const char *path) {
+	return add_place(file, broker, path, BROKER_LOG);
+}
+
 int log_file_place_directory(struct log_file *file, struct broker *broker, const char *path) {
-	*file = (struct log_file){.fd = -1, .broker = broker, .path = path};
-	file->place = broker_add(broker, path, BROKER_LOGS, &file->name);
-	return file->place == -1 ? -1 : 0;
+	return add_place(file, broker, path, BROKER_LOGS);
 }
 
 bool log_file_is_directory(const struct log_file *file) { return file->name && !*file->name; }

@@ -28,7 +28,6 @@ static bool find_headers(struct decision *d) {
  * the client has made too many. */
 static bool find_limits(struct decision *d) {
 	struct path_limits *const l = &d->context->room->limits;
-	char file[SITE_PREFIX_MAX + sizeof "_limits"];
 	*l = (struct path_limits){.upstream = d->context->options->upstream_limits};
 	if (!limit_rules_match(d->site->limits, d->site->prefix, d->host, decision_slashed_path(d), l)) {
 		site_complain_limits(d->site, l->line);
@@ -37,8 +36,7 @@ static bool find_limits(struct decision *d) {
 	}
 	if (l->line) d->response->limits = l;
 	if (!l->rate.burst || d->arrival->rated) return true;
-	*TEXT_JOIN(file, d->site->prefix, SLICE("_limits")) = '\0';
-	if (limits_take_of_rate(d->arrival->client, l->rate_of, l->rate, d->context->now_ns, file)) return true;
+	if (limits_take_of_rate(d->arrival->client, l->rate_of, l->rate, d->context->now_ns, d->site->prefix)) return true;
 	response_status(d->response, 429);
 	return false;
 }

@@ -24,7 +24,6 @@ struct limit_rule {
 	struct pattern pattern;
 	unsigned line, words; /* words: a bit for each that it sets */
 	struct path_limits limits;
-	struct slice text; /* the whole line */
 };
 
 struct limit_rules {
@@ -85,7 +84,7 @@ static struct slice next_word(struct slice *line) {
 
 static bool add_line(void *rules, struct slice line, struct rules_error *error) {
 	struct limit_rules *r = rules;
-	struct limit_rule rule = {.line = error->line, .text = line};
+	struct limit_rule rule = {.line = error->line, .limits.rate_of = slice_hash(0, line)};
 	const struct slice pattern = next_word(&line);
 	if (!pattern_begins(pattern)) return rules_fail(error, "a line begins with a pattern, such as /api/*");
 	if (r->rules == RULES_MAX) return rules_full(error, RULES_MAX, "lines");
@@ -133,7 +132,7 @@ static void apply(const struct limit_rule *rule, struct slice site, struct path_
 	if (rule->words & 1U << FIRST) to->upstream.first_s = l->upstream.first_s;
 	if (rule->words & 1U << BETWEEN) to->upstream.between_s = l->upstream.between_s;
 	if (rule->words & 1U << TUNNEL) to->upstream.tunnel_s = l->upstream.tunnel_s;
-	if (rule->words & 1U << RATE) to->rate = l->rate, to->rate_of = slice_hash(slice_hash(0, site), rule->text);
+	if (rule->words & 1U << RATE) to->rate = l->rate, to->rate_of = slice_hash(l->rate_of, site);
 	if (rule->words & 1U << LOG) to->unlogged = l->unlogged;
 	to->line = rule->line;
 }
