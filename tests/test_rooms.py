@@ -31,6 +31,7 @@ SERVER = [
     ["gatling/tls", "gatling/log", "gatling/status", "gatling/acme"],
     ["gatling/files"],
     ["gatling/media"],
+    ["gatling/codec"],
     ["gatling/http"],
     ["gatling/keeper"],
     ["gatling/broker"],
@@ -46,7 +47,7 @@ BENCH = [
     ["io"],
 ]
 FILES_MAX = 25  # in a room, as far as a build needs them
-ALTERNATIVES = re.compile(r"io/(epoll|kqueue|poll|sigio|uring|sendfile-\w+)\.c|(gatling/quic|bench/httpbench/transport)/none\.c")  # a build takes one or two
+ALTERNATIVES = re.compile(r"io/(epoll|kqueue|poll|sigio|uring|sendfile-\w+)\.c|(gatling/quic|bench/httpbench/transport)/none\.c|gatling/codec/no_\w+\.c")  # a build takes one or two
 
 
 def sources(*folders):

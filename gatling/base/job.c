@@ -12,9 +12,9 @@ struct jobs {
 	unsigned count; /* unfinished jobs */
 };
 
-struct jobs *jobs_new(io_loop *loop, unsigned threads) {
+struct jobs *jobs_new(io_loop *loop, int nice, unsigned threads) {
 	struct jobs *jobs = calloc(1, sizeof *jobs);
-	if (jobs && (jobs->tasks = io_tasks_new(loop, 0, threads))) return jobs;
+	if (jobs && (jobs->tasks = io_tasks_new(loop, nice, threads))) return jobs;
 	free(jobs);
 	return NULL;
 }

@@ -40,8 +40,9 @@ struct waiter {
 
 struct jobs;
 
-/* Returns a queue with up to so many threads of its own, which start with the first jobs, or NULL without memory. */
-struct jobs *jobs_new(io_loop *loop, unsigned threads);
+/* Returns a queue with up to so many threads of its own, which start with the first jobs, or NULL without memory. nice:
+ * as in io/task.h. */
+struct jobs *jobs_new(io_loop *loop, int nice, unsigned threads);
 
 /* Stops the threads, finishes all jobs and frees the queue. No waiter may be left. NULL is allowed. */
 void jobs_free(struct jobs *jobs);

@@ -80,7 +80,7 @@ unsigned remote_place_threads(enum remote_lane lane) {
 }
 
 struct jobs *remote_place_jobs(struct remote_place *p, enum remote_lane lane) {
-	if (!p->jobs[lane]) p->jobs[lane] = jobs_new(p->all->loop, remote_place_threads(lane));
+	if (!p->jobs[lane]) p->jobs[lane] = jobs_new(p->all->loop, 0, remote_place_threads(lane));
 	return p->jobs[lane];
 }
 

@@ -89,10 +89,18 @@ static struct coding_weights weights_of(const struct request *r) {
 	return weights;
 }
 
-int coding_choose(const struct request *r, unsigned available) {
+int coding_choose_smallest(const struct request *r, unsigned available, const uint64_t *size) {
 	const struct coding_weights weights = weights_of(r);
+	const unsigned *const weight = weights.of;
 	int best = -1;
-	for (int i = CODINGS - 1; i >= 0; i--)
-		if (available >> i & 1 && weights.of[i] && (best == -1 || weights.of[i] > weights.of[best])) best = i;
+	for (int i = CODINGS - 1; i >= 0; i--) {
+		if (!(available >> i & 1) || !weight[i]) continue;
+		if (best == -1 || weight[i] > weight[best] || (weight[i] == weight[best] && size[i] < size[best])) best = i;
+	}
 	return best == -1 && available & 1U << CODING_IDENTITY ? CODING_IDENTITY : best;
+}
+
+int coding_choose(const struct request *r, unsigned available) {
+	static const uint64_t alike[CODINGS];
+	return coding_choose_smallest(r, available, alike);
 }

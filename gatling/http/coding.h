@@ -20,4 +20,8 @@ struct slice coding_original(struct slice name);
  * identity is chosen, if it is available. */
 int coding_choose(const struct request *request, unsigned available);
 
+/* Does the same, but of codings with equal weights prefers the one with the smallest size[CODINGS], of those in the set
+ * in bytes. */
+int coding_choose_smallest(const struct request *request, unsigned available, const uint64_t *size);
+
 #endif

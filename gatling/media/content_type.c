@@ -1,7 +1,7 @@
 /* content_type.c - see content_type.h. */
 #include "gatling/media/content_type.h"
 
-#include "gatling/base/gzip.h"
+#include "gatling/codec/gzip.h"
 #include "gatling/base/utf8.h"
 #include "gatling/base/workspace.h"
 #include "gatling/http/coding.h"

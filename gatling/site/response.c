@@ -5,7 +5,7 @@
 #include <openssl/rand.h>
 #include <stdlib.h>
 
-#include "gatling/base/gzip.h"
+#include "gatling/codec/gzip.h"
 #include "gatling/base/slice.h"
 #include "gatling/files/docroot.h"
 #include "gatling/http/field_line.h"

@@ -5,13 +5,16 @@
 
 #include "gatling/site/answer_room.h"
 
+enum { NICE_LAST = 19 }; /* of setpriority(2) */
+
 int site_context_open(struct site_context *c, io_loop *loop, int root, struct mounts *mounts,
 					  const struct site_options *o, unsigned workers, unsigned kept, unsigned open) {
 	*c = (struct site_context){.options = o, .tree.docroot = {.root = root, .symlinks_inside = o->symlinks_inside}};
 	c->now_ns = io_now_ns(loop);
 	c->now_ms = c->now_ns / 1000000;
 	for (int i = 0; i < SITE_THREADS; i++)
-		if (!(c->jobs[i] = jobs_new(loop, i == PREFETCHING ? PREFETCH_THREADS : 1))) return -1;
+		if (!(c->jobs[i] = jobs_new(loop, i == IMPROVING ? NICE_LAST : 0, i == PREFETCHING ? PREFETCH_THREADS : 1)))
+			return -1;
 	if (!(c->remote = remote_new(loop, &c->tree.docroot, mounts, &c->now_ms))) return -1;
 	site_context_look(c);
 	if (!(c->room = malloc(sizeof *c->room))) return -1;
@@ -26,6 +29,7 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, struct mo
 									.names = c->names,
 									.auth = c->auth,
 									.compressing = c->jobs[COMPRESSING],
+									.improving = c->jobs[IMPROVING],
 									.unpacking = c->jobs[LISTING],
 									.hashing = c->jobs[HASHING],
 									.hashing_large = c->jobs[HASHING_LARGE],

@@ -33,9 +33,19 @@ struct site_options {
 };
 
 /* Threads for what takes long. They are separate so that guessed passwords delay no files, listings delay no
- * compression, and large files delay no small ones. LISTING also measures files that will be unpacked. PREFETCHING has
+ * compression, large files delay no small ones, and better compression, which takes
+ * seconds, delays nothing. LISTING also measures files that will be unpacked. PREFETCHING has
  * PREFETCH_THREADS, the others one each. Those of other machines have their own (remote.h). */
-enum site_thread { COMPRESSING, LISTING, CHECKING_PASSWORDS, HASHING, HASHING_LARGE, PREFETCHING, SITE_THREADS };
+enum site_thread {
+	COMPRESSING,
+	IMPROVING,
+	LISTING,
+	CHECKING_PASSWORDS,
+	HASHING,
+	HASHING_LARGE,
+	PREFETCHING,
+	SITE_THREADS
+};
 
 struct site_context {
 	const struct site_options *options;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/base/gzip.h"
+#include "gatling/codec/gzip.h"
 #include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/upstream/proxied_state.h"

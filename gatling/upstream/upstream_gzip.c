@@ -1,7 +1,7 @@
 /* upstream_gzip.c - see upstream_gzip.h. */
 #include "gatling/upstream/upstream_gzip.h"
 
-#include "gatling/base/gzip.h"
+#include "gatling/codec/gzip.h"
 #include "gatling/base/slice.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/field_line.h"

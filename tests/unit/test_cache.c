@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "gatling/base/slice.h"
+#include "gatling/codec/brotli.h"
 #include "gatling/site/cache/answer_cache.h"
 #include "gatling/site/cache/cache.h"
 #include "gatling/site/site.h"
 
-enum { BYTES = 64 * 1024 * 1024, RESOURCES = BYTES / CACHE_RESOURCE_BYTES };
+enum { BYTES = 64 * 1024 * 1024, RESOURCES = BYTES / CACHE_RESOURCE_BYTES, GZIP_BYTES = 1 << 20 };
 
 static int root;
 static char root_path[32];
@@ -86,17 +87,18 @@ static int open_descriptors(void) {
 	return n;
 }
 
-static struct cache *cache_over(const struct tree *over) {
+static struct cache *cache_over(const struct tree *over, uint64_t gzip_bytes) {
 	const struct cache_options options = {.tree = over,
 										  .auth = guards,
 										  .compressing = jobs,
+										  .improving = jobs,
 										  .unpacking = jobs,
 										  .hashing = jobs,
 										  .hashing_large = jobs,
 										  .bytes = BYTES,
 										  .descriptors = 8,
 										  .open = 100,
-										  .gzip_bytes = 1 << 20};
+										  .gzip_bytes = gzip_bytes};
 	return cache_new(&options);
 }
 
@@ -109,9 +111,9 @@ static int set_up(void **state) {
 	root = open(root_path, O_RDONLY | O_DIRECTORY);
 	tree = (struct tree){.docroot.root = root};
 	loop = io_loop_new();
-	jobs = jobs_new(loop, 1);
+	jobs = jobs_new(loop, 0, 1);
 	guards = basic_auth_new(&tree, NULL, jobs);
-	cache = cache_over(&tree);
+	cache = cache_over(&tree, GZIP_BYTES);
 	now_ms = 1000;
 	return root == -1 || !cache;
 }
@@ -204,7 +206,7 @@ static void a_link_out_is_followed_or_not_as_told(void **state) {
 	representation_release(found("out"));
 	const struct tree inside = {.docroot = {.root = root, .symlinks_inside = true}};
 	cache_free(cache);
-	cache = cache_over(&inside);
+	cache = cache_over(&inside, GZIP_BYTES);
 	assert_int_equal(find("out", &f), EXDEV);
 	representation_release(found("link"));
 }
@@ -634,7 +636,43 @@ static void what_does_not_get_smaller_is_tried_once(void **state) {
 	struct resource *resource;
 	const struct lookup wanted = {.path = slice_of("noise.txt"), .prefetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
-	assert_int_equal(resource->producible, 0);
+	assert_false(resource->producible >> CODING_GZIP & 1);
+}
+
+/* Has a file of the checkout, which has not changed lately, compressed with brotli. Returns its resource. */
+static struct resource *improved(struct cache *c, const char *path) {
+	struct resource *resource;
+	const struct lookup wanted = {.path = slice_of(path), .prefetched = true};
+	for (int i = 0; i < 2; i++) { /* the first time it is not known whether it is requested again */
+		assert_int_equal(cache_find(c, &wanted, now_ms, &resource), 0);
+		do {
+			cache_improve(c, resource, CODING_BR, now_ms);
+			assert_int_equal(io_wait(loop, jobs_count(jobs) ? 100 : 0), 0);
+			jobs_collect(jobs);
+		} while (jobs_count(jobs));
+		assert_false(i == 0 && resource->available >> CODING_BR & 1);
+	}
+	return resource;
+}
+
+static void a_better_coding_is_made_once_for_all_workers_and_only_if_there_is_room(void **state) {
+	(void)state;
+	if (!brotli_is_built) skip();
+	const char *const path = "tests/unit/check.h";
+	const struct tree here = {.docroot.root = open(".", O_RDONLY | O_DIRECTORY)};
+	struct cache *one = cache_over(&here, GZIP_BYTES), *other = cache_over(&here, GZIP_BYTES),
+				 *full = cache_over(&here, 100);
+	const struct representation *first = improved(one, path)->representation[CODING_BR];
+	assert_non_null(first);
+	const struct representation *same = improved(other, path)->representation[CODING_BR];
+	assert_ptr_equal(same->body, first->body);
+	assert_null(improved(full, path)->representation[CODING_BR]);
+	cache_free(one);
+	assert_int_not_equal(same->body[same->size - 1],
+						 0); /* it is still there: the last octet has the end of the last block */
+	cache_free(other);
+	cache_free(full);
+	close(here.docroot.root);
 }
 
 /* --- copies of large files --- */
@@ -974,6 +1012,7 @@ int main(void) {
 		TEST(an_answer_is_kept_while_its_resource_is_valid),
 		TEST(what_is_compressed_is_dropped_for_what_is_used_later),
 		TEST(what_does_not_get_smaller_is_tried_once),
+		TEST(a_better_coding_is_made_once_for_all_workers_and_only_if_there_is_room),
 		TEST(sites_are_found_from_the_most_special_to_the_root),
 		TEST(a_directory_is_the_site_of_a_host_only_if_its_name_says_so),
 		TEST(a_directory_that_no_request_can_name_is_that_of_no_host),

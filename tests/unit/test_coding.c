@@ -4,8 +4,8 @@
 
 enum { I = 1 << CODING_IDENTITY, G = 1 << CODING_GZIP, Z = 1 << CODING_ZSTD, B = 1 << CODING_BR, ALL = I | G | Z | B };
 
-/* Returns the coding that is chosen for a request with these Accept-Encoding lines. */
-static int chosen_for(const char *const *lines, size_t count, unsigned there) {
+/* Returns a request with these Accept-Encoding lines, valid until the next call. */
+static struct request request_accepting(const char *const *lines, size_t count) {
 	static char text[1024];
 	struct request request;
 	size_t n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: a\r\n");
@@ -13,6 +13,12 @@ static int chosen_for(const char *const *lines, size_t count, unsigned there) {
 		n += (size_t)sprintf(text + n, "Accept-Encoding: %s\r\nX-Between: gzip\r\n", lines[i]);
 	n += (size_t)sprintf(text + n, "\r\n");
 	assert_int_equal(request_parse(&request, text, n), n);
+	return request;
+}
+
+/* Returns the coding that is chosen for such a request. */
+static int chosen_for(const char *const *lines, size_t count, unsigned there) {
+	const struct request request = request_accepting(lines, count);
 	return coding_choose(&request, there);
 }
 
@@ -104,6 +110,27 @@ static void what_the_client_likes_best_is_chosen_of_what_is_there(void **state) 
 	}
 }
 
+static void of_what_the_client_likes_as_much_the_smallest_is_chosen(void **state) {
+	(void)state;
+	static const uint64_t size[CODINGS] = {
+		[CODING_IDENTITY] = 100, [CODING_GZIP] = 40, [CODING_ZSTD] = 30, [CODING_BR] = 40};
+	static const struct {
+		const char *line;
+		int chosen;
+	} cases[] = {
+		{"gzip, br, zstd", CODING_ZSTD},
+		{"gzip, br", CODING_BR}, /* of equal sizes the last one of enum coding */
+		{"gzip, br;q=0.9, zstd;q=0.9", CODING_GZIP},
+		{"gzip;q=0.5, br;q=0.9, zstd;q=0.9", CODING_ZSTD},
+		{"identity, zstd;q=0.9", CODING_IDENTITY},
+		{"identity, zstd", CODING_ZSTD},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct request request = request_accepting(&cases[i].line, 1);
+		assert_int_equal(coding_choose_smallest(&request, ALL, size), cases[i].chosen);
+	}
+}
+
 static void nothing_to_choose_from_is_nothing(void **state) {
 	(void)state;
 	static const char *const lines[] = {"*"};
@@ -113,6 +140,7 @@ static void nothing_to_choose_from_is_nothing(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_client_likes_best_is_chosen_of_what_is_there),
+		cmocka_unit_test(of_what_the_client_likes_as_much_the_smallest_is_chosen),
 		cmocka_unit_test(nothing_to_choose_from_is_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

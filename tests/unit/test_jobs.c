@@ -53,7 +53,7 @@ static void wait_for(int jobs_finished) {
 static int set_up(void **state) {
 	(void)state;
 	loop = io_loop_new();
-	jobs = jobs_new(loop, 1);
+	jobs = jobs_new(loop, 0, 1);
 	finished = resumed = 0;
 	atomic_store(&ran, 0);
 	atomic_store(&hold, false);

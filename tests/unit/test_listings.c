@@ -24,7 +24,7 @@ static int set_up(void **state) {
 	tree.docroot.root = open(root_path, O_RDONLY | O_DIRECTORY);
 	now_ms = 1000;
 	loop = io_loop_new();
-	jobs = jobs_new(loop, 1);
+	jobs = jobs_new(loop, 0, 1);
 	listings = listing_cache_new(&tree, jobs, &now_ms, 1);
 	return tree.docroot.root == -1 || !listings;
 }

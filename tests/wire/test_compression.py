@@ -20,7 +20,7 @@ from http2 import RST_STREAM, Http2, frame
 
 pytestmark = [pytest.mark.decided, pytest.mark.tcp]
 
-TEXT = "Größe\n".encode() + b"".join(b"line %d of a page that gets smaller\n" % i for i in range(2000))
+TEXT = "Größe\n".encode() + b"".join(b"line %d of a page that gets %x\n" % (i, i * i) for i in range(2000))
 NOISE = random.Random(2).randbytes(5000)
 TAGGED_SOON = 4 << 20  # a larger file is sent before the hash that is its entity-tag is known
 BIG = random.Random(3).randbytes(600_000).hex().encode()
@@ -30,7 +30,7 @@ UNPACK = {
     "gzip": gzip.decompress,
     None: bytes,
 }
-PACK = {"br": brotli.compress, "zst": zstandard.ZstdCompressor().compress, "gz": gzip.compress}
+PACK = {"br": brotli.compress, "zst": zstandard.ZstdCompressor(level=19).compress, "gz": gzip.compress}
 
 
 def age(root, name, seconds):
@@ -88,6 +88,11 @@ def ask(connection, path, accept=None, *fields, **options):
     return connection.get(path, *accepted, *fields, **options)
 
 
+def ask_again(connection, path, accept, coding):
+    """Returns the response in a coding that is made only for a file that is requested again."""
+    return eventually(lambda: (r := ask(connection, path, accept))["Content-Encoding"] == coding and r)
+
+
 @pytest.mark.parametrize(
     "accept, coding",
     [
@@ -132,14 +137,15 @@ def test_what_is_beside_it_is_sent_as_it_is(connection, site):
 
 
 def test_each_coding_has_an_entity_tag_of_its_own(connection):
-    for path, codings in (("/all.html", 4), ("/page.html", 2)):
-        assert len({ask(connection, path, coding)["ETag"] for coding in ("br", "zstd", "gzip", "")}) == codings
+    for path in ("/all.html", "/page.html"):
+        tags = {ask_again(connection, path, coding or "", coding)["ETag"] for coding in ("br", "zstd", "gzip", None)}
+        assert len(tags) == 4 and None not in tags
 
 
 @pytest.mark.parametrize("path", ["/all.html", "/page.html"])
 @pytest.mark.parametrize("accept", ["", "gzip", "br"])
 def test_validators_and_vary_are_those_of_the_coding_in_304_and_206(connection, path, accept):
-    whole = ask(connection, path, accept)
+    whole = ask_again(connection, path, accept, accept or None)
     not_modified = ask(connection, path, accept, "If-None-Match: " + whole["ETag"])
     assert not_modified.status == 304
     for name in ("ETag", "Vary", "Cache-Control", "Last-Modified"):
@@ -171,7 +177,7 @@ def test_a_suffix_longer_than_the_coded_bytes_is_all_of_them(connection):
 @pytest.mark.parametrize("path", ["/page.html", "/just.txt", "/big.txt", "/huge.txt"])
 def test_text_is_compressed_here(connection, site, path):
     original = (site.path / path[1:]).read_bytes()
-    first = ask(connection, path, "gzip, deflate, br")
+    first = ask(connection, path, "gzip, deflate")
     assert first["ETag"] or len(original) > TAGGED_SOON
     second = eventually(lambda: (r := ask(connection, path, "gzip"))["ETag"] and r)
     assert first["Content-Encoding"] == second["Content-Encoding"] == "gzip"
@@ -187,9 +193,65 @@ def test_what_is_small_or_large_or_gets_no_smaller_is_sent_as_it_is(connection, 
     assert response["Vary"] == ("Accept-Encoding" if path == "/noise.txt" else None)
 
 
+@pytest.mark.parametrize(
+    "accept, soon, later",
+    [
+        ("gzip, deflate, br, zstd", "gzip", "br"),
+        ("gzip, deflate, br", "gzip", "br"),
+        ("gzip, zstd", "gzip", "zstd"),
+        ("zstd, br;q=0.9", None, "zstd"),
+        ("br", None, "br"),
+        ("gzip, br;q=0.9", "gzip", "gzip"),
+    ],
+)
+def test_what_is_requested_again_gets_as_small_as_the_client_can_read(build, root, accept, soon, later):
+    root.write("page.html", TEXT)
+    with Server(build, root, "-j", "1") as server, server.connect() as connection:
+        first = ask(connection, "/page.html", accept)
+        assert first["Content-Encoding"] == soon and UNPACK[soon](first.body) == TEXT
+        best = ask_again(connection, "/page.html", accept, later)
+        assert UNPACK[later](best.body) == TEXT and best["Vary"] == first["Vary"] == "Accept-Encoding"
+        assert len(best.body) < len(first.body) or later == soon
+        assert best["ETag"] != first["ETag"] or later == soon
+        assert ask(connection, "/page.html", accept, "If-None-Match: " + best["ETag"]).status == 304
+        root.write("page.html", TEXT + b"changed")
+        changed = eventually(lambda: (r := ask(connection, "/page.html", accept))["ETag"] not in (best["ETag"], first["ETag"]) and r)
+        assert UNPACK[changed["Content-Encoding"]](changed.body) == TEXT + b"changed"
+
+
+def test_what_the_owner_has_compressed_best_is_left_alone(build, root):
+    for suffix in ("gz", "zst"):
+        root.write(f"{suffix}.html", TEXT)
+        root.write(f"{suffix}.html.{suffix}", PACK[suffix](TEXT))
+    root.write("br.html", TEXT)
+    root.write("br.html.br", brotli.compress(TEXT, quality=1))
+    with Server(build, root, "-j", "1") as server, server.connect() as connection:
+        assert ask_again(connection, "/gz.html", "gzip, br", "br").body  # gzip is not the best
+        cases = (("/zst.html", "zstd, br, gzip", "zstd"), ("/zst.html", "br, gzip", "gzip"),
+                 ("/br.html", "zstd, br, gzip", "br"), ("/br.html", "zstd, gzip", "gzip"))  # fmt: skip
+        for path, accept, coding in cases:
+            for _ in range(5):
+                assert ask(connection, path, accept)["Content-Encoding"] == coding
+        root.write("last.html", TEXT)
+        ask_again(connection, "/last.html", "br", "br")  # after all that the thread had to do before
+        for path, accept, coding in cases:
+            assert ask(connection, path, accept)["Content-Encoding"] == coding
+
+
+def test_of_what_the_client_likes_as_much_the_smallest_is_sent(build, root):
+    root.write("a.html", TEXT)
+    root.write("a.html.br", brotli.compress(TEXT, quality=0))
+    root.write("a.html.gz", gzip.compress(TEXT, 9))
+    with Server(build, root) as server:
+        assert (root.path / "a.html.gz").stat().st_size < (root.path / "a.html.br").stat().st_size
+        assert server.get("/a.html", "Accept-Encoding: br, gzip")["Content-Encoding"] == "gzip"
+        assert server.get("/a.html", "Accept-Encoding: br, gzip;q=0.9")["Content-Encoding"] == "br"
+
+
 def test_without_room_nothing_is_compressed(build, site):
-    with Server(build, site, "--limit", "gzip-cache=0") as server:
-        assert server.get("/page.html", "Accept-Encoding: gzip")["Content-Encoding"] is None
+    with Server(build, site, "--limit", "gzip-cache=0") as server, server.connect() as connection:
+        for _ in range(3):
+            assert ask(connection, "/page.html", "gzip, br")["Content-Encoding"] is None
         assert server.get("/all.html", "Accept-Encoding: gzip")["Content-Encoding"] == "gzip"
 
 

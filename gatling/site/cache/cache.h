@@ -13,6 +13,10 @@ enum {
 	/* Small files in memory, including those that have left the cache and are still being sent, take at most so many
 	 * times cache_options.bytes. Beyond that, small files are sent from descriptors, as large ones are. */
 	CACHE_LOADED_PARTS = 2,
+	/* What a file is compressed with beside the loop only when it is requested again: requests do not wait for it. */
+	CODINGS_LATER = 1 << CODING_BR | 1 << CODING_ZSTD,
+	CACHE_IMPROVING_MAX = 16,                 /* files that wait for that, in a worker */
+	CACHE_IMPROVE_AGAIN_MS = 1000,            /* after it was not possible */
 	CACHE_COMPRESSING_MAX = 16 * 1024 * 1024, /* bytes of files being compressed; beyond it, others are sent as is */
 	/* Limits of copies, see cache_copied(): a file of at most 1 / CACHE_COPY_PART of cache_options.bytes, and of at
 	 * most CACHE_COPY_MAX bytes, is copied; all copies take at most 1 / CACHE_COPIES_PART of cache_options.bytes. */
@@ -48,7 +52,7 @@ struct cache_options {
 	const struct tree *tree; /* not owned, like the next members */
 	struct names *names;
 	struct basic_auth *auth;
-	struct jobs *compressing, *unpacking, *hashing, *hashing_large;
+	struct jobs *compressing, *improving, *unpacking, *hashing, *hashing_large;
 	uint64_t bytes;       /* limit of bodies and fields in memory, without what is compressed here or only being sent */
 	unsigned descriptors; /* limit of files that the cache keeps open */
 	unsigned open;        /* limit of open files, including those being sent; beyond it: EMFILE */
@@ -71,8 +75,13 @@ int cache_find(struct cache *cache, const struct lookup *lookup, int64_t now_ms,
 /* Counts a hit of a resource that was found without cache_find(). */
 void cache_found(struct resource *resource, int64_t now_ms);
 
-/* Starts to generate a producible representation. Returns the job to wait for, or NULL if that is not possible now. */
+/* Starts to generate a producible representation, not of CODINGS_LATER. Returns the job to wait for, or NULL if that is
+ * not possible now. */
 struct job *cache_convert(struct cache *cache, struct resource *resource, enum coding coding);
+
+/* Has a thread generate a producible representation of CODINGS_LATER, if the file was requested before, and there is
+ * room for the result. One file at a time is compressed so in the process. */
+void cache_improve(struct cache *cache, struct resource *resource, enum coding coding, int64_t now_ms);
 
 /* Starts to hash a file that has no entity-tag yet: one of up to CONTENT_HASH_SOON bytes, or a larger one of which a
  * request brings an entity-tag, or that is requested as a whole once more. Returns the job if the request should wait

@@ -10,16 +10,16 @@
 enum { IN_MEMORY, OPEN_FILES /* entries that keep descriptors */, RINGS };
 
 /* What a thread does with a representation. */
-enum job_kind { COMPRESS, UNPACK, HASH, COPY, JOB_KINDS };
+enum job_kind { COMPRESS, IMPROVE, UNPACK, HASH, COPY, JOB_KINDS };
 
 struct cache_entry {
 	struct resource resource;                          /* first: a pointer to it is one to this */
 	unsigned references;                               /* of the cache and of jobs */
 	bool cached;                                       /* it is in the table, which holds a reference */
 	bool asked;                                        /* it was found again since the hand passed it */
-	bool compressed;                                   /* its gzip representation was compressed here */
 	bool copied;                                       /* it has a copy, and is in the list `copied` */
 	bool restricted, is_substitute, error, prefetched; /* as in struct lookup */
+	unsigned compressed;                               /* codings that were compressed here: a set of 1 << coding */
 	uint64_t hash, headers;                            /* headers: the id of the set, 0 for none */
 	int64_t used_ms, copied_ms; /* copied_ms: when a copy was last returned, or seen being sent */
 	size_t memory;
@@ -44,6 +44,7 @@ struct cache {
 	unsigned resources, descriptors;
 	size_t bytes;
 	int64_t tidied_ms;
+	int64_t improve_ms; /* when cache_improve() may next begin a job */
 	struct ring {
 		TAILQ_HEAD(, cache_entry) entries; /* the oldest first */
 		struct cache_entry *hand;          /* the entry that it tests next; NULL: the oldest */

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "gatling/base/file_read.h"
-#include "gatling/base/gzip.h"
+#include "gatling/codec/brotli.h"
+#include "gatling/codec/gzip.h"
+#include "gatling/codec/zstd.h"
 #include "gatling/files/content_hash.h"
 #include "gatling/site/cache/cache_entry.h"
 
@@ -13,20 +15,23 @@ struct cache_job {
 	struct cache *cache;
 	struct cache_entry *entry;
 	struct representation *from;
-	char *body;
-	uint64_t size;
+	enum coding coding;
+	struct encoded *encoded;            /* of COMPRESS and IMPROVE; NULL: nothing yet */
+	char *body;                         /* of COPY */
+	uint64_t size;                      /* of UNPACK */
 	struct content_hash_state *hashing; /* of a large file */
 	unsigned char content_hash[CONTENT_HASH_LENGTH];
 	int error;
 };
 
-/* Starts a job, which holds references to its entry and representation. Returns NULL without memory or a thread. */
+/* Starts a job, which holds references to its entry and representation. coding: of what it makes. Returns NULL without
+ * memory or a thread. */
 static struct job *start(struct jobs *jobs, struct job job, enum job_kind kind, struct cache *c, struct cache_entry *e,
-						 struct representation *from) {
+						 struct representation *from, enum coding coding) {
 	if (from->remote) jobs = remote_file_jobs(from->remote);
 	struct cache_job *j = jobs ? malloc(sizeof *j) : NULL;
 	if (!j) return NULL;
-	*j = (struct cache_job){.job = job, .kind = kind, .cache = c, .entry = e, .from = from};
+	*j = (struct cache_job){.job = job, .kind = kind, .cache = c, .entry = e, .from = from, .coding = coding};
 	if (!jobs_add(jobs, &j->job)) {
 		free(j);
 		return NULL;
@@ -42,6 +47,7 @@ static void end(struct cache_job *j) {
 	j->cache->pending[j->kind] -= j->from->size;
 	j->entry->job[j->kind] = NULL;
 	free(j->body);
+	encoded_release(j->encoded);
 	content_hash_leave(j->hashing);
 	representation_release(j->from);
 	cache_entry_release(j->entry);
@@ -61,11 +67,6 @@ static void limit_compressed(struct cache *c, struct cache_entry *newest) {
 	if (compressed_too_much(c)) cache_entry_forget_compressed(newest);
 }
 
-/* Returns the representation from which a coding is generated. */
-static struct representation *source(const struct resource *r, enum coding coding) {
-	return r->representation[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP];
-}
-
 /* Called in the thread when the file was read: if it is on another machine, finds out whether it has changed. Later the
  * loop does that for others. */
 static void check_remote(struct cache_job *j) {
@@ -75,51 +76,114 @@ static void check_remote(struct cache_job *j) {
 	else if (!representation_unwritten(j->from, &st)) j->error = EAGAIN;
 }
 
-static void convert(struct job *job, const atomic_bool *stop) {
+/* --- compressing --- */
+
+typedef int compress(struct slice content, const atomic_bool *stop, char **body, uint64_t *size);
+
+/* Compresses a file as well as it can be. Returns 0 or an errno; EBUSY: another thread of the process does so, which
+ * bounds the memory. */
+static int improve(struct cache_job *j, const atomic_bool *stop, char **body, uint64_t *size) {
+	enum { PIECE = 1024 * 1024 };
+	static atomic_flag busy = ATOMIC_FLAG_INIT;
+	compress *const compressor = j->coding == CODING_BR ? brotli_compress : zstd_compress;
+	const struct representation *f = j->from;
+	if (atomic_flag_test_and_set(&busy)) return EBUSY;
+	char *read = f->body ? NULL : file_read_pieces(f->fd, (size_t)f->size, PIECE, stop, NULL);
+	const char *const at = f->body ? f->body : read;
+	const struct slice content = {.at = at, .length = (size_t)f->size};
+	const int error = at ? compressor(content, stop, body, size) : errno;
+	free(read);
+	atomic_flag_clear(&busy);
+	return error;
+}
+
+static void compress_in_thread(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
-	struct gzip_bytes stored = representation_stored(j->from);
-	if (j->kind == COMPRESS) j->error = gzip_compress(&stored, stop, &j->body, &j->size);
-	else j->error = gzip_measure(&stored, stop, &j->size);
+	const struct gzip_bytes stored = representation_stored(j->from);
+	char *body;
+	uint64_t size;
+	if ((j->encoded = encoded_find(&j->from->version, j->coding))) return;
+	j->error = j->kind == IMPROVE ? improve(j, stop, &body, &size) : gzip_compress(&stored, stop, &body, &size);
+	if (j->error) return;
+	check_remote(j);
+	if (j->error) free(body);
+	else if (!(j->encoded = encoded_keep(&j->from->version, j->coding, body, size))) j->error = ENOMEM;
+}
+
+/* Returns whether what was compressed is worth its memory. */
+static bool pays(const struct cache_job *j) {
+	const struct cache *c = j->cache;
+	const struct representation *gzip = j->entry->resource.representation[CODING_GZIP];
+	const uint64_t size = j->encoded->content.length;
+	if (j->kind == COMPRESS) return size <= c->options.gzip_bytes;
+	return (!gzip || size < gzip->size) && c->compressed + size <= c->options.gzip_bytes;
+}
+
+/* Keeps what was compressed. Returns false if that cannot be done now. */
+static bool keep(struct cache_job *j) {
+	struct cache_entry *e = j->entry;
+	struct representation *identity = e->resource.representation[CODING_IDENTITY]; /* j->from, or what replaced it */
+	if (!e->cached || representation_changed(j->from)) return false;
+	struct representation *f = representation_encoded(identity, j->encoded, &j->cache->compressed);
+	j->encoded = NULL;
+	if (!f) return false;
+	e->resource.representation[j->coding] = f;
+	e->resource.available |= 1U << j->coding;
+	e->compressed |= 1U << j->coding;
+	limit_compressed(j->cache, e);
+	return true;
+}
+
+static void compressed(struct job *job) {
+	struct cache_job *j = (struct cache_job *)job;
+	const bool made = job->ran && !j->error, useless = made ? !pays(j) : j->error == EFBIG;
+	/* after any other error it is tried again: there was no memory, or the file could not be read */
+	if (useless || (made && keep(j))) j->entry->resource.producible &= ~(1U << j->coding);
+	else if (j->kind == IMPROVE) j->cache->improve_ms = j->entry->used_ms + CACHE_IMPROVE_AGAIN_MS;
+	end(j);
+}
+
+static struct job *start_compressing(struct jobs *jobs, enum job_kind kind, struct cache *c, struct cache_entry *e,
+									 enum coding coding) {
+	const struct job job = {.run = compress_in_thread, .finish = compressed};
+	return start(jobs, job, kind, c, e, e->resource.representation[CODING_IDENTITY], coding);
+}
+
+/* --- unpacking --- */
+
+static void measure(struct job *job, const atomic_bool *stop) {
+	struct cache_job *j = (struct cache_job *)job;
+	const struct gzip_bytes stored = representation_stored(j->from);
+	j->error = gzip_measure(&stored, stop, &j->size);
 	check_remote(j);
 }
 
-static void converted(struct job *job) {
+static void measured(struct job *job) {
 	struct cache_job *j = (struct cache_job *)job;
-	struct cache *c = j->cache;
 	struct resource *r = &j->entry->resource;
 	struct representation *f = NULL;
-	bool compress = j->kind == COMPRESS, fits = !compress || j->size <= c->options.gzip_bytes;
-	enum coding coding = compress ? CODING_GZIP : CODING_IDENTITY;
-	if (!job->ran) j->error = ECANCELED;
-	if (!j->error && j->entry->cached && fits && !representation_changed(j->from)) {
-		struct representation *from = source(r, coding); /* j->from, or the one that replaced it */
-		f = compress ? representation_gzipped(from, j->body, j->size, &c->compressed)
-					 : representation_gunzipped(from, j->size);
-		j->body = NULL;
-	}
-	/* after any other error it is tried again: there was no memory, or the file could not be read */
-	if (f || !fits || j->error == EFBIG || j->error == EILSEQ) r->producible &= ~(1U << coding);
-	if (f) {
-		r->representation[coding] = f;
-		r->available |= 1U << coding;
-		j->entry->compressed = compress;
-		if (compress) limit_compressed(c, j->entry);
-	}
+	if (job->ran && !j->error && j->entry->cached && !representation_changed(j->from))
+		f = representation_gunzipped(r->representation[CODING_GZIP], j->size);
+	if (f || j->error == EILSEQ) r->producible &= ~(1U << CODING_IDENTITY);
+	if (f) r->representation[CODING_IDENTITY] = f;
+	if (f) r->available |= 1U << CODING_IDENTITY;
 	end(j);
 }
 
 struct job *cache_convert(struct cache *c, struct resource *r, enum coding coding) {
 	struct cache_entry *e = (struct cache_entry *)r;
-	struct representation *from = source(r, coding);
-	enum job_kind kind = coding == CODING_GZIP ? COMPRESS : UNPACK;
-	const struct job job = {.run = convert, .finish = converted};
+	const enum job_kind kind = coding == CODING_GZIP ? COMPRESS : UNPACK;
+	const struct job unpack = {.run = measure, .finish = measured};
 	if (e->job[kind]) return &e->job[kind]->job;
-	if (kind == UNPACK) return start(c->options.unpacking, job, kind, c, e, from);
+	if (kind == UNPACK) return start(c->options.unpacking, unpack, kind, c, e, r->representation[CODING_GZIP], coding);
 	/* requests must not wait long: while much is being compressed, further files are sent as they are */
-	if (c->pending[kind] && c->pending[kind] + from->size > CACHE_COMPRESSING_MAX) return NULL;
+	const uint64_t size = r->representation[CODING_IDENTITY]->size;
+	if (c->pending[kind] && c->pending[kind] + size > CACHE_COMPRESSING_MAX) return NULL;
 	if (c->compressed > c->options.gzip_bytes) return NULL; /* too many are still being sent */
-	return start(c->options.compressing, job, kind, c, e, from);
+	return start_compressing(c->options.compressing, kind, c, e, CODING_GZIP);
 }
+
+/* --- hashing --- */
 
 static void hash(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
@@ -141,7 +205,7 @@ static void tag(struct cache_job *j) {
 	representation_release(r->representation[coding]);
 	r->representation[coding] = tagged;
 	const struct representation *identity = r->representation[CODING_IDENTITY];
-	if (coding == CODING_IDENTITY && j->entry->compressed) cache_entry_forget_compressed(j->entry);
+	if (coding == CODING_IDENTITY) cache_entry_forget_compressed(j->entry);
 	if (coding == CODING_GZIP && identity && identity->gzipped) cache_forget_produced(r, CODING_IDENTITY);
 	cache_entry_account(j->cache, j->entry);
 }
@@ -163,10 +227,25 @@ struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, 
 			   starts = soon || use >= ETAG_USEFUL || (use == ETAG_SENT && e->asked);
 	if (!e->job[HASH] && starts) {
 		const struct job job = {.run = soon ? hash : hash_slice, .finish = hashed, .background = !soon};
-		(void)start(soon ? c->options.hashing : c->options.hashing_large, job, HASH, c, e, f);
+		(void)start(soon ? c->options.hashing : c->options.hashing_large, job, HASH, c, e, f, coding);
 	}
 	if (!e->job[HASH] || e->job[HASH]->from != f) return NULL;
 	return soon || use == ETAG_AWAITED ? &e->job[HASH]->job : NULL;
+}
+
+void cache_improve(struct cache *c, struct resource *r, enum coding coding, int64_t now_ms) {
+	struct cache_entry *e = (struct cache_entry *)r;
+	const struct representation *identity = r->representation[CODING_IDENTITY];
+	const uint64_t expected = identity->size / 4;
+	if (e->job[IMPROVE] || !e->cached || !e->asked || now_ms < c->improve_ms) return;
+	if (!freshness_settled(&r->freshness)) return;
+	if (!identity->validators.etag.at) {
+		(void)cache_hash(c, r, CODING_IDENTITY, ETAG_USEFUL);
+		return;
+	}
+	if (c->compressed + expected > c->options.gzip_bytes) return;
+	if (jobs_count(c->options.improving) < CACHE_IMPROVING_MAX)
+		(void)start_compressing(c->options.improving, IMPROVE, c, e, coding);
 }
 
 static void copy(struct job *job, const atomic_bool *stop) {
@@ -212,6 +291,6 @@ struct representation *cache_copied(struct cache *c, struct resource *r, struct 
 		return r->copy[f->coding];
 	}
 	if (e->cached && e->asked && freshness_settled(&r->freshness) && may_copy(c, f->size, e->used_ms))
-		(void)start(c->options.hashing, (struct job){.run = copy, .finish = copied}, COPY, c, e, f);
+		(void)start(c->options.hashing, (struct job){.run = copy, .finish = copied}, COPY, c, e, f, f->coding);
 	return f;
 }

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gatling/base/gzip.h"
+#include "gatling/codec/brotli.h"
+#include "gatling/codec/gzip.h"
+#include "gatling/codec/zstd.h"
 #include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/files/key_file.h"
@@ -119,9 +121,12 @@ static unsigned producible(const struct cache *c, const struct resource *r, cons
 	const struct representation *identity = r->representation[CODING_IDENTITY];
 	const struct representation *gzip = r->representation[CODING_GZIP];
 	if (!identity) return gzip && !gzip->remote ? 1U << CODING_IDENTITY : 0; /* unpacking reads on the loop */
-	if (r->representation[CODING_GZIP] || !c->options.gzip_bytes || type->encoding.at) return 0;
+	if (!c->options.gzip_bytes || type->encoding.at) return 0;
 	if (identity->size <= GZIP_LEAST || identity->size > GZIP_MOST) return 0;
-	return gzip_worthwhile(slice_of(type->type)) ? 1U << CODING_GZIP : 0;
+	if (!gzip_worthwhile(slice_of(type->type))) return 0;
+	const unsigned at_once = gzip ? 0 : 1U << CODING_GZIP;
+	const unsigned later = r->available & CODINGS_LATER ? 0 : CODINGS_LATER;
+	return at_once | (brotli_is_built ? later & 1U << CODING_BR : 0) | (zstd_is_built ? later & 1U << CODING_ZSTD : 0);
 }
 
 /* Returns the owner's Content-Encoding, that of the last pattern, for a file that is sent for its own path, or an

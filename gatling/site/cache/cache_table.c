@@ -41,8 +41,9 @@ void cache_forget_produced(struct resource *r, enum coding coding) {
 }
 
 void cache_entry_forget_compressed(struct cache_entry *e) {
-	cache_forget_produced(&e->resource, CODING_GZIP);
-	e->compressed = false;
+	for (int i = 0; i < CODINGS; i++)
+		if (e->compressed >> i & 1) cache_forget_produced(&e->resource, (enum coding)i);
+	e->compressed = 0;
 }
 
 static void forget_copies(struct cache *c, struct cache_entry *e) {
@@ -67,7 +68,7 @@ void cache_entry_drop(struct cache *c, struct cache_entry *e) {
 	if (ring->hand == e) ring->hand = TAILQ_NEXT(e, age);
 	TAILQ_REMOVE(&ring->entries, e, age);
 	ring->length--;
-	if (e->compressed) cache_entry_forget_compressed(e);
+	cache_entry_forget_compressed(e);
 	forget_copies(c, e);
 	c->resources--;
 	c->bytes -= e->memory;
@@ -93,7 +94,7 @@ void cache_entry_account(struct cache *c, struct cache_entry *e) {
 	e->descriptors = 0;
 	for (int i = 0; i < CODINGS; i++) {
 		const struct representation *f = e->resource.representation[i], *copy = e->resource.copy[i];
-		if (f && !(e->compressed && i == CODING_GZIP)) e->memory += representation_memory(f);
+		if (f && !(e->compressed >> i & 1)) e->memory += representation_memory(f);
 		if (copy) e->memory += representation_memory(copy);
 		e->descriptors += f && f->fd != -1 && !f->gzipped; /* a gunzipped one shares that of the gzip file */
 	}

@@ -41,7 +41,8 @@ void representation_release(void *file) {
 		if (f->map) munmap(f->map, f->size);
 		if (f->remote) remote_file_close(f->remote);
 		else if (f->fd != -1) close(f->fd);
-		free((char *)f->body);
+		if (f->encoded) encoded_release(f->encoded);
+		else free((char *)f->body);
 		free(f->start);
 	}
 	free((char *)f->fields.at);
@@ -395,11 +396,14 @@ int representation_write_fields(struct representation *f, const struct field_opt
 
 /* --- derived from another --- */
 
-/* Appends a suffix to the entity-tag of the origin, inside the quotes. */
-static void derive_etag(struct representation *f, struct slice etag, const char *suffix) {
+/* Appends to the entity-tag of the origin, inside the quotes, what was done to its content. */
+static void derive_etag(struct representation *f, const struct representation *origin) {
+	const struct slice etag = origin->validators.etag;
 	if (!etag.at) return;
 	char *at = text_copy(f->etag, slice_first(etag, etag.length - 1));
-	at = text_copy(text_copy_string(at, suffix), SLICE("\""));
+	if (f->gzipped) at = text_copy(at, SLICE("-un"));
+	else if (f->coding != origin->coding) at = TEXT_JOIN(at, SLICE("-"), slice_rest(coding_suffix[f->coding], 1));
+	at = text_copy(at, SLICE("\""));
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
@@ -414,18 +418,14 @@ static struct representation *derive(const struct representation *origin, enum c
 	f->coding = coding;
 	f->gzipped = origin->coding == CODING_GZIP && coding == CODING_IDENTITY;
 	if (content_hash) write_etag(f, content_hash);
-	else derive_etag(f, origin->validators.etag, coding == origin->coding ? "" : f->gzipped ? "-un" : "-gz");
+	else derive_etag(f, origin);
 	if (write_fields(f, NULL, origin) == 0) return f;
 	representation_release(f);
 	return NULL;
 }
 
-/* Gives f a body, and adds its memory to *account. If f is NULL, frees the body and returns NULL. */
-static struct representation *give_body(struct representation *f, char *body, size_t *account) {
-	if (!f) {
-		free(body);
-		return NULL;
-	}
+/* Gives f its content, and adds its memory to *account. Returns f. */
+static struct representation *keep_in_memory(struct representation *f, const char *body, size_t *account) {
 	f->body = body;
 	f->stored = f->size;
 	representation_account(f, account);
@@ -445,13 +445,24 @@ static struct representation *borrow(struct representation *f, struct representa
 	return f;
 }
 
-struct representation *representation_gzipped(struct representation *identity, char *body, uint64_t size,
+struct representation *representation_encoded(struct representation *identity, struct encoded *encoded,
 											  size_t *account) {
-	return give_body(derive(identity, CODING_GZIP, size, NULL), body, account);
+	struct representation *f = derive(identity, encoded->coding, encoded->content.length, NULL);
+	if (!f) {
+		encoded_release(encoded);
+		return NULL;
+	}
+	f->encoded = encoded;
+	return keep_in_memory(f, encoded->content.at, account);
 }
 
 struct representation *representation_copied(struct representation *file, char *body, size_t *account) {
-	return give_body(derive(file, file->coding, file->size, NULL), body, account);
+	struct representation *f = derive(file, file->coding, file->size, NULL);
+	if (!f) {
+		free(body);
+		return NULL;
+	}
+	return keep_in_memory(f, body, account);
 }
 
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size) {

@@ -6,11 +6,12 @@
 #include <stdint.h>
 
 #include "gatling/base/file_version.h"
-#include "gatling/base/gzip.h"
+#include "gatling/codec/gzip.h"
 #include "gatling/files/content_hash.h"
 #include "gatling/files/remote.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/precondition.h"
+#include "gatling/site/cache/encoded.h"
 #include "gatling/site/rules/header_rules.h"
 
 enum {
@@ -54,7 +55,8 @@ struct representation {
 	size_t *account;               /* a sum that includes its memory; NULL: none */
 	unsigned *open;                /* a count that includes its descriptor; NULL: it has none */
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
-	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-un\""];
+	struct encoded *encoded;       /* the owner of body; NULL: the body is its own, or its origin's */
+	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-zst\""];
 	struct slice block; /* see representation_block(); absent until that is called */
 	char *start;        /* of a remote file, until the fields are written */
 	size_t text_size;   /* bytes allocated for fields, and for the block behind them */
@@ -108,8 +110,8 @@ void representation_account(struct representation *file, size_t *account);
 struct representation *representation_copied(struct representation *file, char *body, size_t *account);
 
 /* Return the representation in another coding, with the same fields except those of the coding, or NULL without memory.
- * body and account: as above. size: of the content in that coding. */
-struct representation *representation_gzipped(struct representation *identity, char *body, uint64_t size,
+ * The reference to what is encoded is taken over. account: as above. size: of the content when it is unpacked. */
+struct representation *representation_encoded(struct representation *identity, struct encoded *encoded,
 											  size_t *account);
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size);
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gatling/base/gzip.h"
+#include "gatling/codec/gzip.h"
 #include "gatling/base/platform.h"
 #include "gatling/files/key_file.h"
 #include "gatling/files/site_file.h"

@@ -1,6 +1,6 @@
 /* gzip.h - compresses and decompresses gzip (RFC 1952) with zlib. */
-#ifndef GATLING_BASE_GZIP_H
-#define GATLING_BASE_GZIP_H
+#ifndef GATLING_CODEC_GZIP_H
+#define GATLING_CODEC_GZIP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

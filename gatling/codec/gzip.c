@@ -1,5 +1,5 @@
 /* gzip.c - see gzip.h. */
-#include "gatling/base/gzip.h"
+#include "gatling/codec/gzip.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,0 +1,66 @@
+/* brotli.c - see brotli.h. */
+#include "gatling/codec/brotli.h"
+
+#include <brotli/encode.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	PIECE = 64 * 1024,           /* bytes; between two looks at *stop */
+	BEST_MOST = 2 * 1024 * 1024, /* bytes of content that is compressed with QUALITY_BEST */
+	QUALITY_BEST = 11,           /* the smallest result, */
+	QUALITY_LARGE = 9            /* and one that is a tenth larger after a twentieth of the time */
+};
+
+const bool brotli_is_built = true;
+
+/* Returns the smallest window that has room for all of the content (RFC 7932, section 9.1). */
+static uint32_t window_for(size_t length) {
+	uint32_t bits = BROTLI_MIN_WINDOW_BITS;
+	while (bits < BROTLI_MAX_WINDOW_BITS && (((size_t)1 << bits) - 16) < length) bits++;
+	return bits;
+}
+
+static BrotliEncoderState *begin(size_t length) {
+	BrotliEncoderState *s = BrotliEncoderCreateInstance(NULL, NULL, NULL);
+	if (!s) return NULL;
+	BrotliEncoderSetParameter(s, BROTLI_PARAM_QUALITY, length <= BEST_MOST ? QUALITY_BEST : QUALITY_LARGE);
+	BrotliEncoderSetParameter(s, BROTLI_PARAM_LGWIN, window_for(length));
+	BrotliEncoderSetParameter(s, BROTLI_PARAM_SIZE_HINT, (uint32_t)length);
+	return s;
+}
+
+/* Compresses to out, which has as many bytes as the content. Returns 0 with *size, or an errno. */
+static int compress_all(BrotliEncoderState *s, struct slice content, const atomic_bool *stop, char *out,
+						uint64_t *size) {
+	size_t room = content.length;
+	uint8_t *to = (uint8_t *)out;
+	while (!BrotliEncoderIsFinished(s)) {
+		const struct slice piece = slice_first(content, content.length < PIECE ? content.length : PIECE);
+		const bool last = piece.length == content.length;
+		const uint8_t *from = (const uint8_t *)piece.at;
+		size_t left = piece.length;
+		if (atomic_load(stop)) return ECANCELED;
+		if (!BrotliEncoderCompressStream(s, last ? BROTLI_OPERATION_FINISH : BROTLI_OPERATION_PROCESS, &left, &from,
+										 &room, &to, NULL))
+			return ENOMEM;
+		slice_drop(&content, piece.length - left);
+		if (!room && !BrotliEncoderIsFinished(s)) return EFBIG;
+	}
+	*size = (uint64_t)(to - (uint8_t *)out);
+	return 0;
+}
+
+int brotli_compress(struct slice content, const atomic_bool *stop, char **body, uint64_t *size) {
+	BrotliEncoderState *s = begin(content.length);
+	char *out = s ? malloc(content.length + 1) : NULL;
+	const int error = out ? compress_all(s, content, stop, out, size) : ENOMEM;
+	if (s) BrotliEncoderDestroyInstance(s);
+	if (error) {
+		free(out);
+		return error;
+	}
+	char *fitting = realloc(out, *size);
+	*body = fitting ? fitting : out;
+	return 0;
+}
