@@ -15,6 +15,7 @@
 #include "gatling/files/report.h"
 #include "gatling/files/site_file.h"
 #include "gatling/http/coding.h"
+#include "gatling/media/alternate.h"
 #include "gatling/sandbox/account.h"
 #include "gatling/site/site.h"
 #include "gatling/tls/certificate_files.h"
@@ -84,6 +85,22 @@ static void check_original(const char *path, const struct stat *st) {
 	if (docroot_stat(walked.docroot, original, &original_st) == -1 || !S_ISREG(original_st.st_mode)) return;
 	struct file_version original_version = file_version_of(&original_st);
 	if (file_version_older(&version, &original_version)) report_outdated(path, original, &original_version);
+}
+
+/* Reports the alternates of a file that are older. */
+static void check_alternates(const char *path, const struct stat *st) {
+	char alternate[PATH_MAX];
+	const struct file_version original = file_version_of(st);
+	struct slice stem;
+	struct stat other;
+	const unsigned may = alternates_of(slice_of(path), &stem);
+	for (int i = 0; i < ALTERNATES; i++) {
+		if (!(may >> i & 1)) continue;
+		snprintf(alternate, sizeof alternate, "%.*s%s", (int)stem.length, stem.at, alternate_suffix[i].at);
+		if (docroot_stat(walked.docroot, alternate, &other) == -1 || !S_ISREG(other.st_mode)) continue;
+		const struct file_version version = file_version_of(&other);
+		if (alternate_outdated((enum alternate)i, &version, &original)) report_outdated(alternate, path, &original);
+	}
 }
 
 /* Reports a symbolic link whose target does not exist, unless the target is a URL. */
@@ -171,6 +188,7 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	if (type == FTW_DNR) check_directory(path);
 	if (type == FTW_F || type == FTW_NS) report_unserved(walked.docroot, path);
 	if (type == FTW_F) check_original(path, st);
+	if (type == FTW_F) check_alternates(path, st);
 	return 0;
 }
 

@@ -12,9 +12,10 @@
 #include "gatling/files/key_file.h"
 #include "gatling/files/site_file.h"
 #include "gatling/http/coding.h"
+#include "gatling/media/alternate.h"
 #include "io/at_once.h"
 
-enum { BUCKETS = 64, NAME_ROOM = 32 /* for ".htaccess_global", or the suffix of a coding */ };
+enum { BUCKETS = 64, NAME_ROOM = 32 /* for ".htaccess_global", or the suffix of a coding or an alternate */ };
 
 struct prefetch {
 	struct job job;
@@ -85,7 +86,7 @@ static void read_rules(const struct prefetch *f, const char *path, size_t length
 	}
 }
 
-/* Reads the file at a path, its precompressed copies, and the rules for it. */
+/* Reads the file at a path, its precompressed copies, and the rules for it. Looks at its alternates. */
 static void read_path(const struct prefetch *f) {
 	const struct slice path = slice_of(f->path);
 	char name[PREFETCH_PATH_MAX + NAME_ROOM];
@@ -95,6 +96,14 @@ static void read_path(const struct prefetch *f) {
 	for (int i = CODING_IDENTITY + 1; i < CODINGS && (!error || error == ENOENT); i++) {
 		*text_copy(end, coding_suffix[i]) = '\0';
 		(void)read_file(f, name);
+	}
+	struct slice stem;
+	struct stat st;
+	const unsigned alternates = alternates_of(path, &stem);
+	for (int i = 0; i < ALTERNATES; i++) {
+		if (!(alternates >> i & 1)) continue;
+		*TEXT_JOIN(name, stem, alternate_suffix[i]) = '\0';
+		(void)look_at(f, name, &st);
 	}
 	read_rules(f, path.at, path.length);
 }

@@ -2,10 +2,11 @@
 #include "gatling/http/coding.h"
 
 #include "gatling/base/slice.h"
+#include "gatling/http/accept.h"
 
 /* WEIGHT_UNMENTIONED: acceptable without being mentioned, but less preferred than any coding that is. It applies to
  * identity, and if there is no Accept-Encoding to the others. */
-enum { WEIGHT_MAX = 1000, WEIGHT_UNMENTIONED = 1 };
+enum { WEIGHT_UNMENTIONED = 1 };
 
 const struct slice coding_suffix[CODINGS] = {
 	[CODING_IDENTITY] = SLICE(""),
@@ -29,29 +30,6 @@ struct slice coding_original(struct slice name) {
 	return name;
 }
 
-/* Parses a qvalue (RFC 9110, section 12.4.2) into thousandths. A malformed one counts as WEIGHT_MAX, as if absent. */
-static unsigned parse_qvalue(struct slice s) {
-	unsigned weight = 0, unit = WEIGHT_MAX;
-	if (!s.length || (s.at[0] != '0' && s.at[0] != '1') || (s.length > 1 && s.at[1] != '.') || s.length > 5)
-		return WEIGHT_MAX;
-	weight = (unsigned)(s.at[0] - '0') * WEIGHT_MAX;
-	for (size_t i = 2; i < s.length; i++) {
-		if (!text_is_digit(s.at[i])) return WEIGHT_MAX;
-		unit /= 10;
-		weight += (unsigned)(s.at[i] - '0') * unit;
-	}
-	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
-}
-
-/* Removes the weight from the end of an element such as "gzip;q=0.5", and returns it in thousandths. */
-static unsigned take_weight(struct slice *element) {
-	size_t length = slice_until(*element, ';');
-	if (length == element->length) return WEIGHT_MAX;
-	struct slice weight = slice_trim(slice_rest(*element, length + 1));
-	*element = slice_trim(slice_first(*element, length));
-	return slice_starts_nocase(weight, SLICE("q=")) ? parse_qvalue(slice_rest(weight, 2)) : WEIGHT_MAX;
-}
-
 /* Returns the coding of that name, or -1 if it is unknown. */
 static int coding_of(struct slice name) {
 	for (int i = 0; i < CODINGS; i++)
@@ -69,23 +47,25 @@ static struct coding_weights weights_of(const struct request *r) {
 	bool has = request_has(r, FIELD_ACCEPT_ENCODING);
 	struct coding_weights weights = {{0}};
 	/* weights of codings that are not mentioned; without the field, every coding is acceptable */
-	unsigned mentioned = 0, identity = has ? WEIGHT_UNMENTIONED : WEIGHT_MAX, others = has ? 0 : WEIGHT_UNMENTIONED;
+	unsigned mentioned = 0, identity = has ? WEIGHT_UNMENTIONED : ACCEPT_WEIGHT_MAX,
+			 rest = has ? 0 : WEIGHT_UNMENTIONED;
 	for (unsigned i = 0; has && i < r->fields; i++) {
 		if (r->field[i].name != FIELD_ACCEPT_ENCODING) continue;
 		struct slice list = r->field[i].value;
 		for (struct slice element; slice_next_element(&list, &element);) {
-			unsigned weight = take_weight(&element);
+			bool parameters;
+			const unsigned weight = accept_take_weight(&element, &parameters);
 			int coding = coding_of(element);
 			if (coding != -1) {
 				weights.of[coding] = weight;
 				mentioned |= 1U << coding;
 			} else if (slice_equal(element, SLICE("*"))) {
-				identity = others = weight;
+				identity = rest = weight;
 			}
 		}
 	}
 	for (int i = 0; i < CODINGS; i++)
-		if (!(mentioned >> i & 1)) weights.of[i] = i == CODING_IDENTITY ? identity : others;
+		if (!(mentioned >> i & 1)) weights.of[i] = i == CODING_IDENTITY ? identity : rest;
 	return weights;
 }
 

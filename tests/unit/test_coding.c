@@ -94,6 +94,8 @@ static void what_the_client_likes_best_is_chosen_of_what_is_there(void **state) 
 		{{"gzip;q=-1, br;q=0.9"}, ALL, CODING_GZIP},
 		{{"gzip;q=0,5"}, I | G, CODING_IDENTITY}, /* q=0, and a coding "5" */
 		{{"gzip;level=9"}, I | G, CODING_GZIP},
+		{{"gzip;level=9;q=0.5, br;q=0.6"}, ALL, CODING_BR},
+		{{"gzip;q=0.5;level=9, br ; q=0.4"}, ALL, CODING_GZIP},
 		{{"gzip;"}, I | G, CODING_GZIP},
 		{{"gzip;q=1.5, br;q=0.999"}, ALL, CODING_GZIP},
 		{{"gzip;q=0."}, I | G, CODING_IDENTITY},

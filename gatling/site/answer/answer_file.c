@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "gatling/base/slice.h"
+#include "gatling/http/accept.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
 #include "gatling/site/answer/script.h"
@@ -197,14 +198,66 @@ static int find_file(struct decision *d, const char *end, struct resource **foun
 	return 0;
 }
 
+/* --- alternates --- */
+
+/* Returns the alternate of a resource that the client likes best, or -1 if it is the resource itself: a client has to
+ * name the type, and not to like the resource's better. Of pictures that it likes as much, it is the smallest. */
+static int best_alternate(const struct request *q, const struct resource *r) {
+	const struct representation *original = r->representation[CODING_IDENTITY];
+	int best = -1;
+	if (!original) return -1;
+	struct accept accept = accept_of(q, slice_first(original->type, slice_until(original->type, ';')));
+	uint64_t size = original->size;
+	for (int i = 0; i < ALTERNATES; i++) {
+		const struct accept other = accept_of(q, alternate_type[i]);
+		if (!r->alternate[i] || !other.named || !other.weight || other.weight < accept.weight) continue;
+		if (i != ALTERNATE_MARKDOWN && other.weight == accept.weight && r->alternate[i] >= size) continue;
+		best = i;
+		accept = other;
+		size = r->alternate[i];
+	}
+	return best;
+}
+
+/* Returns whether a resource has alternates. It has none if the owner says what type it has, since the owner's fields
+ * are also those of its alternates. */
+static bool has_alternates(const struct decision *d, const struct resource *r) {
+	bool any = false;
+	for (int i = 0; i < ALTERNATES; i++) any |= r->alternate[i] > 0;
+	return any && !header_find(d->lookup.headers, "Content-Type");
+}
+
+/* Finds what is sent for the file at d->path: an alternate, or the file itself. Returns what find_file() does, and
+ * whether the answer depends on Accept. */
+static int find_best(struct decision *d, char *end, struct resource **found, bool *varies) {
+	int error = find_file(d, end, found);
+	*varies = !error && *found && has_alternates(d, *found);
+	const int alternate = *varies ? best_alternate(d->request, *found) : -1;
+	if (alternate == -1) return error;
+	char after[ALTERNATE_SUFFIX_MAX + 1];
+	struct slice stem;
+	(void)alternates_of(d->lookup.path, &stem);
+	char *const at = d->path + stem.length;
+	const size_t length = (size_t)(end - at) + 1;
+	memcpy(after, at, length);
+	char *const alternate_end = text_copy(at, alternate_suffix[alternate]);
+	*alternate_end = '\0';
+	d->lookup.is_alternate = true;
+	error = find_file(d, alternate_end, found);
+	memcpy(at, after, length);
+	d->lookup.is_alternate = false;
+	return error ? find_file(d, end, found) : 0; /* it has just been removed */
+}
+
 /* Answers with the file at d->path, which a NUL at `end` terminates. status: 200, or that of a rule. Returns 0, or an
  * errno if there is no answer yet. */
-static int answer_found(struct decision *d, const char *end, int status) {
+static int answer_found(struct decision *d, char *end, int status) {
 	struct response *r = d->response;
 	struct resource *resource;
 	struct representation *file;
+	bool varies;
 	for (bool again = false;; again = true) {
-		int error = find_file(d, end, &resource);
+		int error = find_best(d, end, &resource, &varies);
 		if (error || !resource) return error;
 		if (!(file = choose(d, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
@@ -213,11 +266,12 @@ static int answer_found(struct decision *d, const char *end, int status) {
 	representation_retain(file);
 	r->representation = file;
 	r->status = status;
-	r->lines = d->vary.length ? decision_lines(d, (struct slice){0}, NULL) : d->filled;
+	const struct slice own = varies ? SLICE("Vary: Accept\r\n") : (struct slice){0};
+	r->lines = d->vary.length || varies ? decision_lines(d, own, NULL) : d->filled;
 	if (status == 200) answer_file(d, resource);
 	if (d->lookup.error) return 0; /* the error page may have replaced it in the cache */
 	send_copy(d->context, d->request, d->arrival, resource, r);
-	remember(d, resource);
+	if (!varies) remember(d, resource);
 	return 0;
 }
 

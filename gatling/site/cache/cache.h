@@ -4,6 +4,7 @@
 #define GATLING_SITE_CACHE_CACHE_H
 
 #include "gatling/base/job.h"
+#include "gatling/media/alternate.h"
 #include "gatling/site/access/basic_auth.h"
 #include "gatling/site/cache/freshness.h"
 #include "gatling/site/cache/representation.h"
@@ -27,11 +28,13 @@ enum {
 	CACHE_UNUSED_MS = 60 * 1000 /* after which an unused file is closed */
 };
 
-/* The file at a path, and NAME.gz, NAME.zst and NAME.br beside it, unless they are older. */
+/* The file at a path, and NAME.gz, NAME.zst and NAME.br beside it, unless they are older. The alternates are resources
+ * of their own. */
 struct resource {
 	struct representation *representation[CODINGS]; /* by coding; NULL: not there, or not generated yet */
 	struct representation *copy[CODINGS];           /* internal to the cache: copies in memory; NULL: none */
 	unsigned available, producible; /* codings that are there, and that can be generated: sets of 1 << coding */
+	uint64_t alternate[ALTERNATES]; /* bytes of the files beside it that show the same; 0: not there, or too old */
 	struct guard guard;             /* see basic_auth_guard() */
 	struct freshness freshness;     /* while it lasts, it may be used without cache_find() */
 	struct resource **kept_at;      /* where answer_cache.h keeps it: NULL is put there when it is dropped; or NULL */
@@ -44,6 +47,7 @@ struct lookup {
 	bool restricted;                  /* the site needs a password */
 	bool is_substitute; /* the file is sent for another path: as an error page, or since there is no file */
 	bool error;         /* the file is sent with the status of an error */
+	bool is_alternate;  /* the client asked for its media type (alternate.h) */
 	bool again;         /* the request has waited: it does not count as another hit */
 	bool prefetched;    /* a thread has prefetched it, so that the loop may make calls that wait for a disk */
 };

@@ -13,14 +13,14 @@ enum { IN_MEMORY, OPEN_FILES /* entries that keep descriptors */, RINGS };
 enum job_kind { COMPRESS, IMPROVE, UNPACK, HASH, COPY, JOB_KINDS };
 
 struct cache_entry {
-	struct resource resource;                          /* first: a pointer to it is one to this */
-	unsigned references;                               /* of the cache and of jobs */
-	bool cached;                                       /* it is in the table, which holds a reference */
-	bool asked;                                        /* it was found again since the hand passed it */
-	bool copied;                                       /* it has a copy, and is in the list `copied` */
-	bool restricted, is_substitute, error, prefetched; /* as in struct lookup */
-	unsigned compressed;                               /* codings that were compressed here: a set of 1 << coding */
-	uint64_t hash, headers;                            /* headers: the id of the set, 0 for none */
+	struct resource resource;                                        /* first: a pointer to it is one to this */
+	unsigned references;                                             /* of the cache and of jobs */
+	bool cached;                                                     /* it is in the table, which holds a reference */
+	bool asked;                                                      /* it was found again since the hand passed it */
+	bool copied;                                                     /* it has a copy, and is in the list `copied` */
+	bool restricted, is_substitute, error, is_alternate, prefetched; /* as in struct lookup */
+	unsigned compressed;        /* codings that were compressed here: a set of 1 << coding */
+	uint64_t hash, headers;     /* headers: the id of the set, 0 for none */
 	int64_t used_ms, copied_ms; /* copied_ms: when a copy was last returned, or seen being sent */
 	size_t memory;
 	unsigned descriptors;
@@ -111,5 +111,10 @@ int cache_entry_new(struct cache *cache, const struct lookup *lookup, int64_t no
 /* Writes the versions of an entry's files to version[CODINGS], zeros where there is none. Returns 0 or an errno; with
  * ENOENT there may still be files in other codings. */
 int cache_entry_look(const struct cache *cache, const struct cache_entry *entry, struct file_version *version);
+
+/* Writes the sizes of an entry's alternates to size[ALTERNATES], as in struct resource. original: the version of its
+ * file. Returns 0, or EINPROGRESS. */
+int cache_entry_alternates(const struct cache *cache, const struct cache_entry *entry,
+						   const struct file_version *original, uint64_t *size);
 
 #endif

@@ -10,8 +10,9 @@
 /* Whether an entry may be used; AWAITED: threads find that out. */
 enum state { CURRENT, OUTDATED, AWAITED };
 
-/* Returns whether the files of an entry are unchanged. */
-static bool is_unchanged(const struct cache_entry *e, const struct file_version *now) {
+/* Returns whether the files of an entry are unchanged, and its alternates are there as before. */
+static bool is_unchanged(const struct cache_entry *e, const struct file_version *now, const uint64_t *alternate) {
+	if (memcmp(alternate, e->resource.alternate, sizeof e->resource.alternate) != 0) return false;
 	for (int i = 0; i < CODINGS; i++)
 		if (!file_version_same(&now[i], &e->version[i]) || key_file_is_of_tls(&now[i])) return false;
 	return true;
@@ -21,10 +22,12 @@ static bool is_unchanged(const struct cache_entry *e, const struct file_version 
  * Updates the guard. */
 static enum state check(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
 	struct file_version now[CODINGS];
+	uint64_t alternate[ALTERNATES];
 	const bool decides = !tree_awaits(c->options.tree);
 	const int error = cache_entry_look(c, e, now);
+	const int unknown = cache_entry_alternates(c, e, &now[CODING_IDENTITY], alternate);
 	const bool awaits = tree_awaits(c->options.tree);
-	if (!awaits && ((error && error != ENOENT) || !is_unchanged(e, now))) return OUTDATED;
+	if (!awaits && ((error && error != ENOENT) || unknown || !is_unchanged(e, now, alternate))) return OUTDATED;
 	struct guard guard = basic_auth_guard(c->options.auth, e->path, false);
 	if (tree_awaits(c->options.tree)) {
 		guard_release(&guard);
@@ -57,7 +60,7 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 	cache_forget_unkept(c);
 	struct cache_entry *e = LIST_FIRST(&cache_bucket(c, hash)->entries);
 	while (e && !(e->hash == hash && e->headers == headers && e->is_substitute == l->is_substitute &&
-				  e->error == l->error && slice_equal(e->path, path)))
+				  e->error == l->error && e->is_alternate == l->is_alternate && slice_equal(e->path, path)))
 		e = LIST_NEXT(e, chain);
 	const enum state state = e ? state_of(c, e, l, now_ms) : OUTDATED;
 	if (state == AWAITED) return EINPROGRESS;

@@ -42,21 +42,45 @@ static void expect_codings(const struct cache *c, const struct cache_entry *e, u
 		tree_expect(c->options.tree, coded_path(e, (enum coding)i, path), what);
 }
 
+/* Writes the path of an alternate to room, as above, and returns it. */
+static const char *alternate_path(struct slice stem, enum alternate which, char *room) {
+	*TEXT_JOIN(room, stem, alternate_suffix[which]) = '\0';
+	return room;
+}
+
+/* Returns the alternates that an entry may have, as alternates_of() does. */
+static unsigned may_have_alternates(const struct cache_entry *e, struct slice *stem) {
+	return e->is_substitute || e->error ? 0 : alternates_of(e->path, stem);
+}
+
+static void expect_alternates(const struct cache *c, const struct cache_entry *e) {
+	char path[PATH_MAX + SUFFIX_ROOM];
+	struct slice stem;
+	const unsigned may = may_have_alternates(e, &stem);
+	for (int i = 0; i < ALTERNATES; i++)
+		if (may >> i & 1) tree_expect(c->options.tree, alternate_path(stem, (enum alternate)i, path), 0);
+}
+
 /* Has threads find out all that is needed to load files on another machine, at once. Returns 0 or EINPROGRESS. */
 static int find_out(const struct cache *c, const struct cache_entry *e) {
 	tree_expect_file(c->options.tree, e->text, opened(e));
 	if (!ignores_codings(e)) expect_codings(c, e, opened(e));
+	expect_alternates(c, e);
 	struct guard guard = basic_auth_guard(c->options.auth, e->path, false);
 	guard_release(&guard);
 	return tree_awaits(c->options.tree) ? EINPROGRESS : 0;
 }
 
+/* Calls stat(2) for a file of an entry, or one beside it. Returns 0 or an errno. */
+static int stat_beside(const struct cache *c, const struct cache_entry *e, const char *path, struct stat *st) {
+	int (*stat_path)(const struct tree *, const char *, struct stat *) = e->prefetched ? tree_stat : tree_stat_at_once;
+	return stat_path(c->options.tree, path, st) == -1 ? errno : 0;
+}
+
 /* Calls stat(2) for the file in a coding. Returns 0 or an errno. */
 static int look_at(const struct cache *c, const struct cache_entry *e, enum coding coding, struct stat *st) {
 	char path[PATH_MAX + SUFFIX_ROOM];
-	(void)coded_path(e, coding, path);
-	int (*stat_coded)(const struct tree *, const char *, struct stat *) = e->prefetched ? tree_stat : tree_stat_at_once;
-	return stat_coded(c->options.tree, path, st) == -1 ? errno : 0;
+	return stat_beside(c, e, coded_path(e, coding, path), st);
 }
 
 int cache_entry_look(const struct cache *c, const struct cache_entry *e, struct file_version *version) {
@@ -77,6 +101,35 @@ int cache_entry_look(const struct cache *c, const struct cache_entry *e, struct 
 		else if (failed == EINPROGRESS || (error && docroot_error_is_temporary(failed))) return failed;
 	}
 	return error;
+}
+
+/* Returns the bytes of an alternate at a path, 0 if it may not be sent. Reports one that is out of date. */
+static uint64_t alternate_size(const struct cache_entry *e, const struct file_version *original, enum alternate which,
+							   const char *path, const struct stat *st) {
+	const struct file_version version = file_version_of(st);
+	if (!S_ISREG(st->st_mode) || !(st->st_mode & S_IROTH)) return 0;
+	const bool old = alternate_outdated(which, &version, original);
+	if (old) report_outdated(path, e->text, original);
+	return old ? 0 : (uint64_t)st->st_size;
+}
+
+int cache_entry_alternates(const struct cache *c, const struct cache_entry *e, const struct file_version *original,
+						   uint64_t *size) {
+	char path[PATH_MAX + SUFFIX_ROOM];
+	struct slice stem;
+	struct stat st;
+	memset(size, 0, ALTERNATES * sizeof *size);
+	const unsigned may = may_have_alternates(e, &stem);
+	if (!may) return 0;
+	if (tree_is_remote(c->options.tree, e->path)) expect_alternates(c, e);
+	for (int i = 0; i < ALTERNATES; i++) {
+		if (!(may >> i & 1)) continue;
+		if (names_lack(c->options.names, slice_of(alternate_path(stem, (enum alternate)i, path)))) continue;
+		const int error = stat_beside(c, e, path, &st);
+		if (error == EINPROGRESS) return error;
+		if (!error) size[i] = alternate_size(e, original, (enum alternate)i, path, &st);
+	}
+	return 0;
 }
 
 /* Returns whether an encoded file may be sent in place of the original. Reports one that is older than that. */
@@ -150,7 +203,7 @@ static int find_type(struct cache_entry *e, const struct header_set *headers, st
 									.packed = file && !identity,
 									.start = SLICE(""),
 									.more = true};
-	source.named = content_type_of_name(&source);
+	source.named = e->is_alternate ? alternate_type_of(e->path) : content_type_of_name(&source);
 	if (!content_type_needs_start(&source)) {
 		*type = (struct content_type){.type = source.named};
 		return 0;
@@ -215,6 +268,8 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 		if (error && missed) error = failed; /* not ENOENT: there is a file */
 	}
 	if (error) return error;
+	error = cache_entry_alternates(c, e, &e->version[CODING_IDENTITY], e->resource.alternate);
+	if (error) return error;
 	e->resource.freshness = freshness_loaded(e->version, now, missed, lately, now_ms);
 	e->resource.guard = basic_auth_guard(c->options.auth, e->path, lately);
 	if (tree_awaits(c->options.tree)) return EINPROGRESS;
@@ -233,6 +288,7 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, in
 							  .restricted = l->restricted,
 							  .is_substitute = l->is_substitute,
 							  .error = l->error,
+							  .is_alternate = l->is_alternate,
 							  .prefetched = l->prefetched,
 							  .path = {.at = e->text, .length = l->path.length}};
 	*text_copy(e->text, l->path) = '\0';

@@ -251,13 +251,6 @@ int representation_take(struct remote_found *found, struct slice path, unsigned 
 
 /* --- fields --- */
 
-/* Returns the owner's item for a field, or NULL. */
-static const struct header_item *find_header(const struct header_set *set, const char *name) {
-	for (unsigned i = 0; set && i < set->count; i++)
-		if (header_named(&set->item[i], name)) return &set->item[i];
-	return NULL;
-}
-
 /* Writes Content-Encoding, if there is one, and has f refer to its value. */
 static char *put_encoding(char *at, struct representation *f, struct slice encoding) {
 	f->encoding = f->coding == CODING_IDENTITY ? encoding : coding_name[f->coding];
@@ -268,7 +261,7 @@ static char *put_encoding(char *at, struct representation *f, struct slice encod
 }
 
 static char *put_type(char *at, struct representation *f, const struct field_options *o) {
-	const struct header_item *type = find_header(o->headers, "Content-Type");
+	const struct header_item *type = header_find(o->headers, "Content-Type");
 	f->type = type && !type->detach ? type->value : slice_of(o->type);
 	if (!type || !type->detach) {
 		static const struct slice charset = SLICE("; charset=utf-8");
@@ -278,7 +271,7 @@ static char *put_type(char *at, struct representation *f, const struct field_opt
 		f->type.length = (size_t)(end - f->type.at);
 		at = text_copy(end, SLICE("\r\n"));
 	}
-	return find_header(o->headers, "X-Content-Type-Options") ? at : text_copy(at, SLICE(NOSNIFF_LINE));
+	return header_find(o->headers, "X-Content-Type-Options") ? at : text_copy(at, SLICE(NOSNIFF_LINE));
 }
 
 static char *put_validators(char *at, struct representation *f) {
@@ -298,7 +291,7 @@ static char *put_validators(char *at, struct representation *f) {
 }
 
 static char *put_vary(char *at, const struct field_options *o) {
-	const struct header_item *vary = find_header(o->headers, "Vary");
+	const struct header_item *vary = header_find(o->headers, "Vary");
 	bool owned = vary && !vary->detach;
 	if (!o->varies) return owned ? field_line_put(at, SLICE("Vary"), vary->value) : at;
 	at = text_copy(at, SLICE("Vary: Accept-Encoding"));
@@ -307,7 +300,7 @@ static char *put_vary(char *at, const struct field_options *o) {
 }
 
 static char *put_always(char *at, const struct field_options *o) {
-	const struct header_item *owners = find_header(o->headers, "Cache-Control");
+	const struct header_item *owners = header_find(o->headers, "Cache-Control");
 	bool overruled = owners && o->is_substitute && (o->error || cache_control_is_page(o->type)) && header_lasts(owners);
 	at = put_vary(at, o);
 	if (o->cache_control.at && (!owners || overruled))

@@ -422,6 +422,12 @@ bool header_named(const struct header_item *item, const char *name) {
 	return slice_equal_nocase(item->name, slice_of(name));
 }
 
+const struct header_item *header_find(const struct header_set *set, const char *name) {
+	for (unsigned i = 0; set && i < set->count; i++)
+		if (header_named(&set->item[i], name)) return &set->item[i];
+	return NULL;
+}
+
 /* Returns whether the text begins with a number above HEADER_BRIEF_S. */
 static bool is_long(struct slice text) {
 	unsigned seconds = 0;

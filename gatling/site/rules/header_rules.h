@@ -70,6 +70,9 @@ size_t header_set_added(const struct header_set *set, struct slice filled, char 
 enum { HEADER_BRIEF_S = 3600 };
 bool header_lasts(const struct header_item *item);
 
+/* Returns the item of a set with that name, in either case, or NULL. set may be NULL. */
+const struct header_item *header_find(const struct header_set *set, const char *name);
+
 /* Returns whether the item has that name, in either case. */
 bool header_named(const struct header_item *item, const char *name);
 
