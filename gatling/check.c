@@ -170,9 +170,9 @@ static void check_directory(const char *path) {
 
 static int check_file(const char *at, const struct stat *st, int type, struct FTW *where) {
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
-	bool rules = false;
-	for (enum site_file i = 0; i < SITE_PASSWORDS; i++) rules |= strcmp(name, site_file_name[i]) == 0;
-	bool passwords = strcmp(name, site_file_name[SITE_PASSWORDS]) == 0;
+	enum site_file file = 0;
+	while (file < SITE_FILES && strcmp(name, site_file_name[file]) != 0) file++;
+	const bool passwords = file == SITE_PASSWORDS, rules = file < SITE_FILES && !passwords;
 	/* the passwords of a directory that is not a site take effect there, too: see basic_auth_guard() */
 	if ((passwords && where->level == 2) || strcmp(name, ".htaccess") == 0) {
 		struct guard guard = basic_auth_of_files(walked.auth, path, NULL);
