@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "gatling/base/lines.h"
 #include "gatling/base/slice.h"
 #include "gatling/client/limit_value.h"
 #include "gatling/site/rules/pattern.h"
@@ -71,24 +72,14 @@ static bool take_word(struct limit_rule *rule, struct slice word, struct rules_e
 	return take_value(&rule->limits, place, word, error);
 }
 
-/* Takes the next word of a line off the front; empty: there is none, or a comment begins. */
-static struct slice next_word(struct slice *line) {
-	*line = slice_trim(*line);
-	size_t length = 0;
-	while (length < line->length && line->at[length] != ' ' && line->at[length] != '\t') length++;
-	struct slice word = slice_first(*line, length);
-	if (length && word.at[0] == '#') word.length = 0;
-	slice_drop(line, length);
-	return word;
-}
-
 static bool add_line(void *rules, struct slice line, struct rules_error *error) {
 	struct limit_rules *r = rules;
 	struct limit_rule rule = {.line = error->line, .limits.rate_of = slice_hash(0, line)};
-	const struct slice pattern = next_word(&line);
-	if (!pattern_begins(pattern)) return rules_fail(error, "a line begins with a pattern, such as /api/*");
+	struct slice pattern;
+	if (!lines_next_word(&line, &pattern) || !pattern_begins(pattern))
+		return rules_fail(error, "a line begins with a pattern, such as /api/*");
 	if (r->rules == RULES_MAX) return rules_full(error, RULES_MAX, "lines");
-	for (struct slice word; (word = next_word(&line)).length;)
+	for (struct slice word; lines_next_word(&line, &word);)
 		if (!take_word(&rule, word, error)) return false;
 	if (!rule.words) return rules_fail(error, "there is no limit behind the pattern, such as body=1M");
 	const char *wrong = pattern_compile(&rule.pattern, pattern, PATTERN_EXACT);
