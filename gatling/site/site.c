@@ -25,7 +25,7 @@ enum {
 
 struct site_entry {
 	struct site site; /* first: a pointer to it is one to this */
-	struct text_file headers, redirects, limits;
+	struct text_file headers_file, redirects_file, limits_file;
 	struct limit_rules *limit_rules;                   /* also while they do not apply */
 	enum { UNJUDGED, DISTRUSTED, TRUSTED } limits_are; /* of the last file that could be read */
 	int64_t checked_ms;
@@ -254,14 +254,15 @@ static bool is_trusted(const struct sites *s, const struct site_entry *e, enum s
 /* Returns whether the rules in _redirects may pass requests on. */
 static bool may_pass_on(const struct sites *s, const struct site_entry *e) {
 	return e->is_site && redirect_rules_passing(e->site.redirects) &&
-		   is_trusted(s, e, SITE_REDIRECTS, &e->redirects, "rules that pass requests on are answered with 503");
+		   is_trusted(s, e, SITE_REDIRECTS, &e->redirects_file, "rules that pass requests on are answered with 503");
 }
 
 /* Judges whether the limits in _limits apply. While the file cannot be read, the last ones do. */
 static void judge_limits(const struct sites *s, struct site_entry *e) {
-	if (e->limits.error == ENOENT) e->limits_are = UNJUDGED;
-	else if (!e->limits.error && e->limit_rules && e->is_site)
-		e->limits_are = is_trusted(s, e, SITE_LIMITS, &e->limits, "its limits do not apply") ? TRUSTED : DISTRUSTED;
+	if (e->limits_file.error == ENOENT) e->limits_are = UNJUDGED;
+	else if (!e->limits_file.error && e->limit_rules && e->is_site)
+		e->limits_are =
+			is_trusted(s, e, SITE_LIMITS, &e->limits_file, "its limits do not apply") ? TRUSTED : DISTRUSTED;
 	e->site.limits = e->limits_are == TRUSTED ? e->limit_rules : NULL;
 }
 
@@ -283,20 +284,20 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	char path[FILE_PATH_MAX];
 	e->checked_ms = now_ms;
 	const struct header_rules *before = e->site.headers;
-	bool again = e->headers.looked;
-	e->site.headers = update_rules(s, e, &headers_kind, &e->headers, e->site.headers);
+	bool again = e->headers_file.looked;
+	e->site.headers = update_rules(s, e, &headers_kind, &e->headers_file, e->site.headers);
 	s->changes += again && e->site.headers != before;
-	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
+	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects_file, e->site.redirects);
 	if (e->site.redirects) redirect_rules_permit(e->site.redirects, may_pass_on(s, e));
-	e->limit_rules = update_rules(s, e, &limits_kind, &e->limits, e->limit_rules);
+	e->limit_rules = update_rules(s, e, &limits_kind, &e->limits_file, e->limit_rules);
 	judge_limits(s, e);
-	e->site.redirects_known = e->site.redirects || e->redirects.error == ENOENT;
-	e->site.known = !is_awaited(e->site.redirects, &e->redirects) && !is_awaited(e->site.headers, &e->headers) &&
-					!is_awaited(e->limit_rules, &e->limits);
+	e->site.redirects_known = e->site.redirects || e->redirects_file.error == ENOENT;
+	e->site.known = !is_awaited(e->site.redirects, &e->redirects_file) &&
+					!is_awaited(e->site.headers, &e->headers_file) && !is_awaited(e->limit_rules, &e->limits_file);
 	guard_release(&e->site.guard);
 	e->site.guard = basic_auth_of_files(s->auth, file_path(e, SITE_PASSWORDS, path),
 										is_inner(s, e) ? site_file_name[SITE_PASSWORDS] : NULL);
-	const bool limits_known = e->limits_are != UNJUDGED || e->limits.error == ENOENT || !e->is_site;
+	const bool limits_known = e->limits_are != UNJUDGED || e->limits_file.error == ENOENT || !e->is_site;
 	/* rules that cannot be read may hide files, or keep guesses from a password */
 	if (e->site.known && (!e->site.redirects_known || !limits_known)) e->site.guard.permission = PERMISSION_DENIED;
 	if (tree_awaits(s->tree)) e->checked_ms = 0;
@@ -480,12 +481,12 @@ void site_complain(const struct site *site, unsigned line) {
 	snprintf(text, sizeof text,
 			 "with this rule a response gets more than %d bytes of fields, or takes too long: answered with 500",
 			 HEADER_OCTETS_MAX);
-	text_file_complain(&e->headers, file_path(e, SITE_HEADERS, path), line, text);
+	text_file_complain(&e->headers_file, file_path(e, SITE_HEADERS, path), line, text);
 }
 
 void site_complain_limits(const struct site *site, unsigned line) {
 	const struct site_entry *e = (const struct site_entry *)site;
 	char path[FILE_PATH_MAX];
-	text_file_complain(&e->limits, file_path(e, SITE_LIMITS, path), line,
+	text_file_complain(&e->limits_file, file_path(e, SITE_LIMITS, path), line,
 					   "comparing a path with the lines down to this one takes too long: answered with 500");
 }
