@@ -181,7 +181,7 @@ static void report_further_lines(const struct rules_reader *r) {
 /* A file of rules and its parser. */
 struct rules_kind {
 	enum site_file file;
-	bool closes; /* as update_files() denies access without it, this is said */
+	bool closes; /* until its rules are known, access is denied */
 	void *(*parse)(struct slice text, struct rules_report *report);
 	void (*free)(void *rules);
 };
@@ -280,6 +280,9 @@ static bool is_awaited(const void *rules, const struct text_file *file) {
 	return !rules && docroot_error_is_temporary(file->error);
 }
 
+/* Returns whether access is denied for lack of the rules of a file. known: there are some, or the file is missing. */
+static bool is_closed_by(const struct rules_kind *kind, bool known) { return kind->closes && !known; }
+
 static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) {
 	char path[FILE_PATH_MAX];
 	e->checked_ms = now_ms;
@@ -297,9 +300,13 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	guard_release(&e->site.guard);
 	e->site.guard = basic_auth_of_files(s->auth, file_path(e, SITE_PASSWORDS, path),
 										is_inner(s, e) ? site_file_name[SITE_PASSWORDS] : NULL);
+	const bool headers_known = e->site.headers || e->headers_file.error == ENOENT;
 	const bool limits_known = e->limits_are != UNJUDGED || e->limits_file.error == ENOENT || !e->is_site;
 	/* rules that cannot be read may hide files, or keep guesses from a password */
-	if (e->site.known && (!e->site.redirects_known || !limits_known)) e->site.guard.permission = PERMISSION_DENIED;
+	const bool closed = is_closed_by(&headers_kind, headers_known) ||
+						is_closed_by(&redirects_kind, e->site.redirects_known) ||
+						is_closed_by(&limits_kind, limits_known);
+	if (e->site.known && closed) e->site.guard.permission = PERMISSION_DENIED;
 	if (tree_awaits(s->tree)) e->checked_ms = 0;
 }
 
