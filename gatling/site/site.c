@@ -13,7 +13,6 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/slice.h"
 #include "gatling/files/report.h"
-#include "gatling/files/site_file.h"
 #include "gatling/site/rules/text_file.h"
 #include "gatling/site/rules/trust.h"
 
@@ -482,18 +481,10 @@ bool sites_may_send(struct sites *s, const struct site *site, struct slice path,
 	return may_send_from(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);
 }
 
-void site_complain(const struct site *site, unsigned line) {
+void site_complain(const struct site *site, enum site_file file, unsigned line, const char *text) {
 	const struct site_entry *e = (const struct site_entry *)site;
-	char path[FILE_PATH_MAX], text[RULES_ERROR_MAX];
-	snprintf(text, sizeof text,
-			 "with this rule a response gets more than %d bytes of fields, or takes too long: answered with 500",
-			 HEADER_OCTETS_MAX);
-	text_file_complain(&e->headers_file, file_path(e, SITE_HEADERS, path), line, text);
-}
-
-void site_complain_limits(const struct site *site, unsigned line) {
-	const struct site_entry *e = (const struct site_entry *)site;
+	const struct text_file *const of[SITE_FILES] = {
+		[SITE_HEADERS] = &e->headers_file, [SITE_REDIRECTS] = &e->redirects_file, [SITE_LIMITS] = &e->limits_file};
 	char path[FILE_PATH_MAX];
-	text_file_complain(&e->limits_file, file_path(e, SITE_LIMITS, path), line,
-					   "comparing a path with the lines down to this one takes too long: answered with 500");
+	text_file_complain(of[file], file_path(e, file, path), line, text);
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "gatling/files/names.h"
-#include "gatling/files/names.h"
+#include "gatling/files/site_file.h"
 #include "gatling/http/host.h"
 #include "gatling/site/access/basic_auth.h"
 #include "gatling/site/hosts.h"
@@ -69,11 +69,8 @@ bool site_begins_at(const struct site *site, struct slice path);
  */
 bool site_shows(const struct site *site, struct slice path);
 
-/* Reports once that _headers adds more than HEADER_OCTETS_MAX bytes to a response. line: of the last pattern that
- * matched. The report names no path, since clients could make up any number of them. */
-void site_complain(const struct site *site, unsigned line);
-
-/* The same for _limits, if matching its patterns has taken too long. */
-void site_complain_limits(const struct site *site, unsigned line);
+/* Reports once what a line of a file of rules leads to when it is applied (file: not SITE_PASSWORDS). The text names no
+ * path, since clients could make up any number of them. */
+void site_complain(const struct site *site, enum site_file file, unsigned line, const char *text);
 
 #endif

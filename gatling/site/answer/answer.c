@@ -4,6 +4,7 @@
 #include "gatling/site/answer/answer.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "gatling/base/slice.h"
 #include "gatling/client/limits.h"
@@ -15,7 +16,11 @@ static bool find_headers(struct decision *d) {
 	struct header_filled *const filled = &d->context->room->filled;
 	const struct header_set *set = header_rules_match(d->site->headers, d->host, decision_slashed_path(d), filled);
 	if (set && set->octets + filled->lines.length > HEADER_OCTETS_MAX) {
-		site_complain(d->site, set->line);
+		char text[RULES_ERROR_MAX];
+		snprintf(text, sizeof text,
+				 "with this rule a response gets more than %d bytes of fields, or takes too long: answered with 500",
+				 HEADER_OCTETS_MAX);
+		site_complain(d->site, SITE_HEADERS, set->line, text);
 		answer_error(d, 500);
 		return false;
 	}
@@ -30,7 +35,8 @@ static bool find_limits(struct decision *d) {
 	struct path_limits *const l = &d->context->room->limits;
 	*l = (struct path_limits){.upstream = d->context->options->upstream_limits};
 	if (!limit_rules_match(d->site->limits, d->site->prefix, d->host, decision_slashed_path(d), l)) {
-		site_complain_limits(d->site, l->line);
+		site_complain(d->site, SITE_LIMITS, l->line,
+					  "comparing a path with the lines down to this one takes too long: answered with 500");
 		answer_error(d, 500);
 		return false;
 	}
