@@ -65,8 +65,8 @@ unsigned sites_changes(const struct sites *sites);
 bool site_begins_at(const struct site *site, struct slice path);
 
 /* Returns whether a path in the site (decoded, without a leading slash) may be served: it is not that of a file of
- * rules (site_file.h), or of a precompressed copy of one, of the site or of a directory inside it that may be a site.
- */
+ * rules (site_file.h), or of a precompressed copy of one, at the top of the site or, if other sites are inside this
+ * one, of any directory at its top, which may become that of a host or be served with -v. */
 bool site_shows(const struct site *site, struct slice path);
 
 /* Reports once what a line of a file of rules leads to when it is applied (file: not SITE_PASSWORDS). The text names no

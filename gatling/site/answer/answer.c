@@ -169,6 +169,7 @@ static void decide_by_site(struct decision *d, bool serves, bool passes, bool to
 		answer_error(d, 503);
 		return;
 	}
+	/* no return from here on: what is answered to another method may have to become 405 below */
 	if (!d->site->redirects || !answer_by_rule(d, true)) answer_path(d);
 	if (d->guarded && r->status >= 300 && r->status < 400 && r->location.length)
 		r->lines = SLICE("Cache-Control: private, no-cache\r\n"); /* caches would store it for all */

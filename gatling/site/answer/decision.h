@@ -24,7 +24,7 @@ struct decision {
 	bool unlisted; /* the directory is not listed */
 	bool passed;   /* a rule passes it on, whatever its method */
 	bool ruled;    /* the status is that of a rule */
-	unsigned rule; /* the line of the last rule that applied; 0: none did */
+	unsigned rule; /* the line of the last rule of _redirects that applied; 0: none did */
 	/* path points to PATH_ROOM bytes behind a slash. They contain the site's prefix, then (from local on) the decoded
 	 * path of the request, or the one that a rule has put in its place, of that length, and then perhaps the name of an
 	 * index; NUL-terminated. */
@@ -77,8 +77,8 @@ bool answer_unknown(struct decision *d, int error);
 /* Returns whether a guard admits the request. If not, fills in the response. */
 bool decision_admitted(struct decision *d, const struct guard *guard);
 
-/* The same for the guard of a path, and for that of the decision's path where the answer is not its file: the response
- * hides what is there. */
+/* The same for the guard of a path, and for that of the decision's path. Whatever answers without the file at that path
+ * asks the latter first, since the file would have been guarded: so the response does not say what is there. */
 bool decision_admitted_to(struct decision *d, struct slice path);
 bool decision_admitted_without_file(struct decision *d);
 

@@ -14,7 +14,8 @@
  * placeholder behind the splat is as short as possible, the last one first; the splat matches the rest. The text at the
  * end of a pattern without splat matches the end of the path. No placeholder is ever tried with a second length, so a
  * match compares at most as many octets as the product of the lengths of path and pattern. That can be a thousand times
- * the length of the path, so matches are counted by what they compare. */
+ * the length of the path, so matches are counted by what they compare (pattern_subject.work): code that matches a path
+ * with several patterns stops at a limit of its own, and the answer is an error, never that of fewer rules. */
 #ifndef GATLING_SITE_RULES_PATTERN_H
 #define GATLING_SITE_RULES_PATTERN_H
 
