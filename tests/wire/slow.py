@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,13 +16,26 @@ from gatling import Root
 PROGRAM = Path(__file__).resolve().parents[2] / "bench" / "slowfiles.py"
 
 
+def refused(errors):
+    """Skips the test if the kernel did not permit the mount: libfuse then tries fusermount3."""
+    if re.search(r"^fuse.*(not permitted|Permission denied|fusermount3)", errors, re.MULTILINE):
+        pytest.skip(f"mounting is not permitted here: {errors.splitlines()[0]}")
+    pytest.fail(errors)
+
+
 class Disk:
     """Shows the files of `source`, a Root, at a path."""
 
     def __init__(self, source, path, flags):
         self.source, self.path = source, path
-        self.process = subprocess.Popen([sys.executable, PROGRAM, *flags, source.path, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == "mounted\n"
+        with tempfile.TemporaryFile("w+") as errors:
+            self.process = subprocess.Popen([sys.executable, PROGRAM, *flags, source.path, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=errors, text=True)  # fmt: skip
+            said = self.process.stdout.readline()
+            if said != "mounted\n":
+                self.process.communicate()
+                errors.seek(0)
+                refused(errors.read())
 
     def take(self, seconds):
         """From now on each lookup and each read takes so long."""
