@@ -45,6 +45,17 @@ def test_an_option_that_a_page_names_is_in_the_list(name):
     assert options(PAGES[name]) - listed == set()
 
 
+def test_the_files_of_an_owner_are_in_the_pages_and_not_served():
+    """Only names that begin so are kept from being served (site_file.h)."""
+    source = (TOP / "gatling/files/site_file.c").read_text()
+    names = re.findall(r'\[SITE_\w+\] = "([^"]+)"', source)
+    assert len(names) == (TOP / "gatling/files/site_file.h").read_text().split("enum site_file {")[1].split("}")[0].count("SITE_") - 1
+    assert [name for name in names if name[0] not in "_."] == []
+    for page in ("gatling-site.5", "gatling.8", "gatling-trust.7"):
+        named = {word for line in re.findall(r"^\.(?:It )?Pa (.*)$", PAGES[page], re.MULTILINE) for word in line.split()}
+        assert set(names) - named == set(), page
+
+
 def test_the_server_says_what_the_manual_quotes():
     source = "".join(file.read_text() for file in sorted((TOP / "gatling").rglob("*.c")))
     source = re.sub(r'"\s*"', "", source)
