@@ -37,6 +37,7 @@ def without_hosts(done):
 
 
 def check(build, root, *flags):
+    """Returns what subprocess.run() does for gatling --check, with the list of hosts in `hosts`, not in `stdout`."""
     return without_hosts(subprocess.run([runnable(build), "--check", *flags, root.path], capture_output=True, text=True, timeout=20, check=False,
                                         **unprivileged()))  # fmt: skip
 

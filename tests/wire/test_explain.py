@@ -23,6 +23,7 @@ def root():
 
 
 def explain(build, root, url, *flags, status=0):
+    """Returns the lines that say why, the head of the response, and what was on stderr."""
     done = subprocess.run([runnable(build), "--upstream", "127.0.0.1", *flags, "--explain", url, root.path], capture_output=True, text=True,
                           timeout=30, check=False, **unprivileged())  # fmt: skip
     assert done.returncode == status, done.stderr

@@ -31,6 +31,7 @@ def page(name):
 
 
 def check(response, wanted, what):
+    """Compares a response with what redirected() or content() returned."""
     assert response.status == wanted["status"], f"{what}: {response.status}, {response.fields}"
     for name, value in wanted.items():
         if name == "body":
