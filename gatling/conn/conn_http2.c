@@ -100,7 +100,7 @@ static bool is_stuck(const struct conn *c, const struct streams *streams) {
 enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	struct streams *streams = http2_streams(c->http2);
-	const enum wait_for before = http2_waits(c->http2).what;
+	const struct waiting before = http2_waits(c->http2);
 	uint64_t sent = w->sent;
 	if (streams->postpones && !io_reading(w->loop, c->fd)) streams_go_on(streams);
 	size_t length = handle_frames(c, run);
@@ -109,8 +109,9 @@ enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	if (result == IOB_DONE && !run->resumed) w->at_once_ms = w->site.now_ms;
 	if (result == IOB_DONE && (c->ending || is_stuck(c, streams))) return conn_end(c, true);
 	const bool progress = streams_take_progress(streams) || (run->resumed && w->sent > sent);
-	const enum wait_for what = http2_waits(c->http2).what;
-	run->progress |= what != before || (progress && what != WAIT_DRAIN);
+	const struct waiting wait = http2_waits(c->http2);
+	const bool another = wait.what != before.what || (wait.what == WAIT_HEAD && wait.since_ns != before.since_ns);
+	run->progress |= another || (progress && wait.what != WAIT_DRAIN);
 	c->frames_wait = result == IOB_AGAIN || io_reading(w->loop, c->fd);
 	io_write_meanwhile(w->loop, c->fd, result == IOB_AGAIN);
 	return CONN_HTTP2;

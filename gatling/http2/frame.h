@@ -9,6 +9,7 @@
 #include "gatling/base/slice.h"
 
 enum { FRAME_HEADER = 9, FRAME_PAYLOAD_MAX = 16384 }; /* bytes; the payload that every peer must accept (section 4.2) */
+enum { FRAME_TYPE_AT = 3 };                           /* where the type is in a frame */
 enum { FRAME_PRIORITY_LENGTH = 5 };                   /* bytes of the priority fields of RFC 7540 (section 6.3) */
 
 enum frame_type {
@@ -92,7 +93,7 @@ static inline size_t frame_read(struct frame *f, const char *data, size_t length
 	f->length = 0;
 	if (length < FRAME_HEADER) return 0;
 	*f = (struct frame){.length = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2],
-						.type = p[3],
+						.type = p[FRAME_TYPE_AT],
 						.flags = p[4],
 						.stream = frame_get_32(p + 5) & 0x7fffffff,
 						.payload = p + FRAME_HEADER};

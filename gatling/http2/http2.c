@@ -51,6 +51,7 @@ struct streams *http2_streams(struct http2 *h) {
 struct waiting http2_waits(const struct http2 *h) {
 	if (h->announced && !h->draining) return (struct waiting){.what = WAIT_DRAIN};
 	if (h->block_stream) return (struct waiting){.what = WAIT_HEAD, .since_ns = h->block_since_ns};
+	if (h->head_since_ns) return (struct waiting){.what = WAIT_HEAD, .since_ns = h->head_since_ns};
 	return streams_wait(&h->streams);
 }
 
@@ -111,6 +112,7 @@ void http2_input_ended(struct http2 *h) {
 		if (s->receiving) stream_close(s);
 	}
 	h->block_stream = 0;
+	h->head_since_ns = 0;
 }
 
 /* --- the other frames --- */
@@ -253,6 +255,12 @@ static size_t take_preface(struct http2 *h, const char *data, size_t length, str
 	return n;
 }
 
+/* Notes what the bytes at the end are, of which the rest of a frame has not come. */
+static void note_part(struct http2 *h, const char *part, size_t length) {
+	if (length <= FRAME_TYPE_AT || part[FRAME_TYPE_AT] != FRAME_HEADERS) h->head_since_ns = 0;
+	else if (!h->head_since_ns) h->head_since_ns = h->context->exchanges->site->now_ns;
+}
+
 size_t http2_receive(struct http2 *h, const char *data, size_t length, struct http2_output *out) {
 	size_t at = h->preface < preface.length && length ? take_preface(h, data, length, out) : 0;
 	struct frame f = {0};
@@ -266,6 +274,7 @@ size_t http2_receive(struct http2 *h, const char *data, size_t length, struct ht
 		if (error) go_away(h, error, out);
 		at += n;
 	}
+	if (length) note_part(h, data + at, length - at); /* without input, the part is where it was */
 	if (h->streams.unflushed) {
 		streams_flush(&h->streams);
 		if (!h->streams.failed && http2_memory(h) > h->context->memory_max) go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);

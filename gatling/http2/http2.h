@@ -45,7 +45,7 @@ bool http2_ended(const struct http2 *http2); /* the connection is to be closed w
 struct streams *http2_streams(struct http2 *http2);
 
 /* Returns what the session waits for, with nothing to send: WAIT_DRAIN when the end has been announced, WAIT_HEAD in a
- * header block, otherwise what streams_wait() says. */
+ * header block or a HEADERS frame, otherwise what streams_wait() says. */
 struct waiting http2_waits(const struct http2 *http2);
 
 /* --- http2_output.c --- */

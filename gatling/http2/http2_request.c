@@ -110,6 +110,8 @@ static enum http2_error keep_block(struct http2 *h, const unsigned char *part, s
 enum http2_error http2_take_headers(struct http2 *h, const struct frame *f, struct http2_output *out) {
 	struct stream *open;
 	size_t padding = 0, skipped = 0;
+	const int64_t since_ns = h->head_since_ns;
+	h->head_since_ns = 0;
 	if (f->flags & FRAME_FLAG_PADDED) padding = f->length ? f->payload[skipped++] : FRAME_PAYLOAD_MAX;
 	if (f->flags & FRAME_FLAG_PRIORITY) skipped += FRAME_PRIORITY_LENGTH;
 	enum http2_error error = check_stream_id(h, f->stream, &open);
@@ -123,7 +125,7 @@ enum http2_error http2_take_headers(struct http2 *h, const struct frame *f, stru
 	if (f->flags & FRAME_FLAG_END_HEADERS) return take_block(h, f->stream, open, f->flags, block, length, out);
 	h->block_length = 0;
 	h->block_stream = f->stream;
-	h->block_since_ns = h->context->exchanges->site->now_ns;
+	h->block_since_ns = since_ns ? since_ns : h->context->exchanges->site->now_ns;
 	h->block_flags = f->flags;
 	h->continuations = 0;
 	return keep_block(h, block, length);

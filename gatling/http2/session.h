@@ -38,6 +38,7 @@ struct http2 {
 	int64_t initial_window; /* the client's initial window for each stream */
 	uint32_t last_stream;   /* the highest ID of a stream that is answered */
 	uint32_t highest;       /* the highest ID that the client has used */
+	int64_t head_since_ns;  /* since when only part of a HEADERS frame has come; 0: that is not so */
 	/* A bit for each of the client's latest streams: the server has ended it, so frames of the client may still
 	 * come. */
 	uint64_t was_reset[HTTP2_RESETS_REMEMBERED / 64];

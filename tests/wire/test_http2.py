@@ -656,6 +656,28 @@ def test_a_header_block_has_its_time_whatever_is_sent_meanwhile(build, root):
         assert got < LONG
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_headers_frame_that_comes_octet_by_octet_has_the_time_of_a_head(build, files, parts):
+    """It begins with the frame, and a second one that begins where the first ends has its own."""
+    limits = ("--limit", "head-timeout=2", "--limit", "keepalive-timeout=60")
+    with Server(build, files, "-j", "1", *limits) as server, Http2(server) as c:
+        assert c.get("/small.bin").body == SMALL
+        whole = frame(HEADERS, END_HEADERS | END_STREAM, c.next_stream, request("/small.bin"))
+        next_one = frame(HEADERS, END_HEADERS | END_STREAM, c.next_stream + 2, request("/small.bin"))
+        started = time.monotonic()
+        c.send(whole[:10])
+        if parts == 2:
+            time.sleep(1.2)
+            c.send(whole[10:] + next_one[:10])
+            assert c.answers(c.next_stream)[0].body == SMALL
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            for octet in next_one[10:40]:
+                time.sleep(0.2)
+                c.send(bytes([octet]))
+        least = 1.8 if parts == 1 else 3.0
+        assert c.ended() in (NO_ERROR, None) and least < time.monotonic() - started < least + 3
+
+
 @pytest.mark.parametrize("told", [False, True], ids=["timeout", "drain"])
 def test_who_reads_slowly_gets_everything(build, files, told):
     """When everything has been handed to the kernel, the connection is idle for the server, but

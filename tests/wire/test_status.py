@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from browser import Browser
 from gatling import TIMEOUT, Connection, Server, certificate, eventually, runnable, trusting
-from http2 import Http2
+from http2 import END_HEADERS, END_STREAM, HEADERS, Http2, frame, request
 from served import BIG
 from test_restart import activated, first, listener, take_over
 
@@ -268,13 +268,15 @@ def test_connections_past_their_deadlines_are_counted_by_what_they_were_late_wit
         server.status = place / "status"
         idle, late, stalled = server.connect(), server.connect(source="127.0.0.2"), server.connect(receive_buffer=4096)
         streaming, head, body = Http2(server, window=0), server.connect(), server.connect()
+        frames = Http2(server)
+        frames.send(frame(HEADERS, END_HEADERS | END_STREAM, 1, request("/small.bin"))[:20])
         head.send(b"GET / HTTP/1.1\r\n")
         body.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
         assert idle.get("/small.bin").status == 200
         stalled.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
         streaming.ask("/big.bin")
-        eventually(lambda: [total(server)["closed_connections"][name] for name in ("keepalive", "late", "stalled")] == [1, 2, 3])
-        for c in (idle, late, stalled, streaming, head, body):
+        eventually(lambda: [total(server)["closed_connections"][name] for name in ("keepalive", "late", "stalled")] == [1, 3, 3])
+        for c in (idle, late, stalled, streaming, head, body, frames):
             c.close()
 
 
