@@ -387,6 +387,7 @@ void quic_end(struct quic_connection *c, int error) {
 	ngtcp2_pkt_info info;
 	if (c->ended) return;
 	uncount(c);
+	if (error == NGTCP2_ERR_HANDSHAKE_TIMEOUT) count_one(COUNT_CLOSED_LATE);
 	if (!is_said(c, error)) return;
 	if (!c->error.error_code && error == NGTCP2_ERR_CRYPTO)
 		ngtcp2_ccerr_set_tls_alert(&c->error, ngtcp2_conn_get_tls_alert(c->conn), NULL, 0);
