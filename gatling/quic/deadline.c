@@ -10,11 +10,12 @@ static void end(struct quic_connection *c, enum http3_error error, enum value co
 	quic_wants_write(c);
 }
 
-/* Returns the seconds that a connection may wait without progress; 0: no limit. */
+/* Returns the seconds that a connection may wait without progress; 0: no limit here. */
 static int limit_s(const struct quic_connection *c, enum wait_for what) {
 	const struct conn_options *o = c->quic->context->options;
 	if (what == WAIT_UPSTREAM || what == WAIT_TUNNEL) return 0; /* upstreams have limits of their own */
 	if (what == WAIT_REQUEST && c->draining) return QUIC_LAST_S;
+	if (!c->open) return 0; /* HTTP/3 begins before the end of the handshake, which ngtcp2 waits for */
 	return what == WAIT_REQUEST ? o->keepalive_timeout_s : o->timeout_s;
 }
 

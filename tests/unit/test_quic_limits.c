@@ -1,4 +1,5 @@
 /* test_quic_limits.c - clients that take more than they were given, or send what is of no use. Others are served. */
+#include "gatling/status/counters.h"
 #include "tests/quic/fixture.h"
 
 /* RFC 9000, section 20.1. */
@@ -159,6 +160,33 @@ static void each_head_has_its_time(void **state) {
 	assert_serves(client);
 }
 
+static bool may_send(void) {
+	const struct quic_connection *c = server_quic()->places ? server_quic()->place[0] : NULL;
+	return c && c->http3 && !c->open;
+}
+
+static struct fate loses_what_clients_send(bool to_server, unsigned number) {
+	(void)number;
+	return (struct fate){.copies = !to_server, .delay_ms = NETWORK_DELAY_MS};
+}
+
+/* It is not idle before its end, though the server could send already. */
+static void a_handshake_has_its_time(void **state) {
+	(void)state;
+	const struct quic *e = server_quic();
+	const uint64_t late = counters_value(counters, COUNT_CLOSED_LATE);
+	const uint64_t idle = counters_value(counters, COUNT_CLOSED_KEEPALIVE);
+	server_options()->keepalive_timeout_s = 2;
+	assert_true(pass_until(may_send, SHORT_MS));
+	network_set_fate(loses_what_clients_send);
+	pass((QUIC_HANDSHAKE_S - 1) * 1000);
+	assert_int_equal(e->connections, 1);
+	pass(1000 + QUIC_CHECK_MS);
+	assert_int_equal(e->connections, 0);
+	assert_int_equal(counters_value(counters, COUNT_CLOSED_LATE) - late, 1);
+	assert_int_equal(counters_value(counters, COUNT_CLOSED_KEEPALIVE) - idle, 0);
+}
+
 /* --- floods --- */
 
 /* Sends as many as fit into PACKETS packets. Returns what has been sent meanwhile. */
@@ -228,6 +256,7 @@ int main(void) {
 		TEST_OPEN(so_much_of_a_handshake_is_kept),
 		TEST_OPEN(when_memory_runs_short_those_give_way_that_are_idle_longest),
 		TEST_OPEN(each_head_has_its_time),
+		TEST(a_handshake_has_its_time),
 		TEST_OPEN(few_challenges_of_a_datagram_are_answered),
 		TEST_OPEN(an_address_that_is_not_validated_gets_three_times_what_it_sent),
 		TEST_OPEN(so_many_versions_are_negotiated_in_a_second),
