@@ -191,8 +191,8 @@ static int start_connector(const struct options *o, struct process *p, const str
 	return notice_cannot("start", "the process that connects to unix sockets", strerror(errno));
 }
 
-/* Starts the process that looks up upstreams, and loads the authorities that their certificates have to be of, if any
- * upstream needs that. Returns 0, or -1 after printing an error. */
+/* Starts the process that looks up the names of upstreams, and loads the authorities that their certificates have to be
+ * of, if any upstream needs that. Returns 0, or -1 after printing an error. */
 static int prepare_upstreams(const struct options *o, struct process *p, const struct account *user) {
 	const struct upstreams_allowed *allowed = &o->site.upstreams;
 	const char *file, *wrong;
@@ -262,9 +262,10 @@ static void note_port_of_proof(const struct sockets *sockets) {
 	else notice(0, "the authority asks for proof at port 80 of each name, and only HTTPS has a socket");
 }
 
-/* Does everything that needs privileges or may fail, in this order: starts the broker, gets the listening sockets,
- * starts the connector, which has to know them, enters the root, becomes the user, limits privileges and files. Writes
- * the path of the root to directory. Returns the descriptor of the root, or -1 after printing an error. */
+/* Does everything that needs privileges or may fail, in this order: starts the processes for certificates, names of
+ * upstreams, and files (the broker), gets the listening sockets, starts the connector, which has to know them, enters
+ * the root, becomes the user, limits privileges, loads the certificates, limits files. Writes the path of the root to
+ * directory. Returns the descriptor of the root, or -1 after printing an error. */
 static int prepare(const struct options *o, struct process *p, char *directory) {
 	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;

@@ -1,4 +1,5 @@
-/* broker_process.c - see broker_channel.h: the process that opens files. */
+/* broker_process.c - see broker_channel.h: what the process that opens files does, and the one that connects to unix
+ * sockets: the places of one are all for sockets, or none is. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,17 @@
 /* sandbox.h - permanently gives up what serving does not need: privileges, files, system calls. Where a system does not
  * support a part, the server runs without it; sandbox_describe() tells which parts are in force. Each system has a file
- * sandbox-*.c, which defines what is not in sandbox.c; the build takes one of them. */
+ * sandbox-*.c, which defines what is not in sandbox.c; the build takes one of them.
+ *
+ * What is in force on Linux, for processes of root with -u (without -u, server, connector and resolver stay root, and
+ * keep CAP_DAC_READ_SEARCH; acme and its uacme give up nothing, nor does the keeper but privileges and core files):
+ *
+ *              capabilities                            Landlock                   seccomp allows
+ *   server     none                                    read-only; no TCP bind(2)  what serving needs
+ *   lookout    CAP_DAC_READ_SEARCH                     none                       to look at files, to open none
+ *   broker     CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE   none                       to open and write files
+ *   connector  none                                    none                       O_PATH, unix sockets, connect(2)
+ *   resolver   none                                    read-only; no TCP bind(2)  everything
+ */
 #ifndef GATLING_SANDBOX_SANDBOX_H
 #define GATLING_SANDBOX_SANDBOX_H
 
