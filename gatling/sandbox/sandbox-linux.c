@@ -236,7 +236,8 @@ static int allow_if(scmp_filter_ctx filter, const struct condition *c, size_t co
 
 static int allow_common(scmp_filter_ctx filter) {
 	const struct condition memory[] = {{CALL(mmap), WITHOUT(2, PROT_EXEC)}, {CALL(mprotect), WITHOUT(2, PROT_EXEC)}};
-	/* with MSG_FASTOPEN, a socket that no longer listens would connect */
+	/* with MSG_FASTOPEN, a socket that no longer listens would connect; those of UDP, with HTTP/3, send to any address,
+	 * which no filter can see */
 	const struct condition sending[] = {{CALL(sendmsg), WITHOUT(2, MSG_FASTOPEN)},
 										{CALL(sendto), WITHOUT(3, MSG_FASTOPEN)}};
 	int error = ALLOW_ALL(filter, common_calls);
