@@ -33,8 +33,9 @@
 	V(COUNT_LIMITED, TOTAL("refused_requests"), TEXT("over limits", ""), PAGE("Limits", "refused requests", ALWAYS),   \
 	  HELP("Requests over the limits rate, address-rate or address-requests."))                                        \
 	V(COUNT_CLOSED_IDLE, CLOSED("idle"),                                                                               \
-	  HELP("Connections closed: idle or with an unfinished request to make room, slower than --limit min-rate, over "  \
-		   "a budget of memory; after the limits keepalive-timeout, head-timeout or timeout."))                        \
+	  HELP("Connections closed: idle or with an unfinished request to make room, slower than --limit min-rate or too " \
+		   "slow for the kernel's memory, over a budget of memory; after the limits keepalive-timeout, head-timeout "  \
+		   "or timeout."))                                                                                             \
 	V(COUNT_CLOSED_UNFINISHED, CLOSED("unfinished"))                                                                   \
 	V(COUNT_CLOSED_SLOW, CLOSED("slow"))                                                                               \
 	V(COUNT_CLOSED_MEMORY, CLOSED("memory"))                                                                           \
@@ -60,8 +61,8 @@
 	V(GAUGE_CONNECTIONS_HTTP3, CONNECTIONS("http3"))                                                                   \
 	V(GAUGE_CONNECTIONS_MAX, NOW("connections_max"),                                                                   \
 	  PAGE("Connections", "in all", ALWAYS, FIRST, PART("connections")), HELP("Connections that there is room for."))  \
-	V(GAUGE_STREAMS, NOW("http2_streams"), PAGE("Connections", "streams of HTTP/2", ALWAYS, LAST),                     \
-	  HELP("Streams of HTTP/2 that are open."))                                                                        \
+	V(GAUGE_STREAMS, NOW("http2_streams"), PAGE("Connections", "streams of HTTP/2, HTTP/3", ALWAYS, LAST),             \
+	  HELP("Streams of HTTP/2 and HTTP/3 that are open."))                                                             \
 	/* set once a second while something happens, as are COUNT_LOG_DROPPED and COUNT_CPU_NS */                         \
 	V(GAUGE_MEMORY, NOW("memory_bytes"), BYTES, TEXT("memory, MB", "connections", ALWAYS),                             \
 	  HELP("Memory that connections take, with that of OpenSSL (--limit memory limits it)."))                          \
