@@ -42,7 +42,7 @@ struct conn_kind {
 	int64_t (*since)(const void *connection);
 
 	/* Return whether it waits for a request of which nothing has come, and can be closed without loss; and for the rest
-	 * of a head or of a handshake. */
+	 * of a handshake or, but for QUIC, of a head: with a part of one alone, a connection of QUIC is idle. */
 	bool (*is_idle)(const void *connection);
 	bool (*is_unfinished)(const void *connection);
 

@@ -24,7 +24,7 @@ enum {
 };
 
 /* What a connection is doing; in brackets, how long it may (conn_options.h; for the others see deadline.c). The
- * deadline is set when the state changes, and when output makes progress. */
+ * deadline is set when the state changes, and when output makes progress or 4 KB of content were passed on. */
 enum conn_state {
 	CONN_PROXY,     /* before the PROXY header of a balancer (head_timeout_s) */
 	CONN_HANDSHAKE, /* the TLS handshake (head_timeout_s) */

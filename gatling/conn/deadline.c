@@ -1,5 +1,6 @@
 /* deadline.c - see conn.h and conn_state.h: what a connection waits for, and how long it may. The deadline is set when
- * the state changes, and again when output makes progress, so that bytes that trickle in do not move it. */
+ * the state changes, and again when output makes progress or 4 KB of content were passed on, so that bytes that trickle
+ * in do not move it. */
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn.h"
 #include "gatling/conn/conn_state.h"
@@ -59,8 +60,8 @@ static int64_t linger_ms(const struct conn *c) {
 	return c->context->draining == DRAIN_IDLE ? CONN_LINGER_LAST_MS : CONN_LINGER_MS;
 }
 
-/* Returns how much of a time limit has passed already. A request that waits for a job, or that comes in a header block,
- * has its own, whatever other streams do. */
+/* Returns how much of a time limit has passed already. A request that waits for a job, or a head of HTTP/2 that comes
+ * in parts, has its own, whatever other streams do. */
 static int64_t waited_ms(const struct conn *c, struct waiting wait) {
 	return wait.since_ns ? (c->context->site.now_ns - wait.since_ns) / 1000000 : 0;
 }
