@@ -119,6 +119,7 @@ static const struct field_known {
 	NAME("content-length", 'h', FIELD_CONTENT_LENGTH),
 	NAME("accept-encoding", 'g', FIELD_ACCEPT_ENCODING),
 	NAME("x-forwarded-for", 'r', FIELD_X_FORWARDED_FOR),
+	NAME("want-repr-digest", 't', FIELD_WANT_REPR_DIGEST),
 	NAME("if-modified-since", 'e', FIELD_IF_MODIFIED_SINCE),
 	NAME("x-forwarded-proto", 'o', FIELD_X_FORWARDED_PROTO),
 	NAME("transfer-encoding", 'g', FIELD_TRANSFER_ENCODING),

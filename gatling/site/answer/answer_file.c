@@ -125,7 +125,7 @@ static void send_copy(const struct site_context *c, const struct request *q, con
 /* Fields on which an answer may depend, other than those for the host, the coding, and what the client has. */
 enum {
 	QUALIFIERS = 1U << FIELD_AUTHORIZATION | 1U << FIELD_RANGE | 1U << FIELD_IF_MATCH | 1U << FIELD_IF_RANGE |
-				 1U << FIELD_IF_UNMODIFIED_SINCE
+				 1U << FIELD_IF_UNMODIFIED_SINCE | 1U << FIELD_WANT_REPR_DIGEST
 };
 
 /* Keeps the resource for the next such request (answer_cache.h), if only Host and path have led to it. */
@@ -249,6 +249,38 @@ static int find_best(struct decision *d, char *end, struct resource **found, boo
 	return error ? find_file(d, end, found) : 0; /* it has just been removed */
 }
 
+/* Returns the lines of a response that depends on Accept, or has a digest. */
+static struct slice own_lines(const struct decision *d, bool varies, struct slice digest) {
+	char text[REPRESENTATION_DIGEST_MAX + sizeof "Vary: Accept\r\n"];
+	const char *end = TEXT_JOIN(text, varies ? SLICE("Vary: Accept\r\n") : (struct slice){0}, digest);
+	return decision_lines(d, (struct slice){.at = text, .length = (size_t)(end - text)}, NULL);
+}
+
+/* --- integrity --- */
+
+/* Returns whether the client wants the SHA-256 of the representation (RFC 9530, section 4). */
+static bool wants_digest(const struct request *q) {
+	struct slice list = request_field(q, FIELD_WANT_REPR_DIGEST);
+	for (struct slice element; slice_next_element(&list, &element);) {
+		const size_t name = slice_until(element, '=');
+		if (slice_equal(slice_first(element, name), SLICE("sha-256")))
+			return !slice_equal(slice_rest(element, name), SLICE("=0"));
+	}
+	return false;
+}
+
+/* Returns the line with the digest of what is sent, or an absent slice. *waits: the request has to wait for it. */
+static struct slice digest_line(struct decision *d, struct resource *resource, struct representation *f, bool *waits) {
+	struct slice line = {0};
+	*waits = false;
+	if (!request_has(d->request, FIELD_WANT_REPR_DIGEST) || !wants_digest(d->request)) return line;
+	line = representation_digest(f);
+	struct job *job = line.at ? NULL : cache_digest(d->context->cache, resource, f);
+	*waits = job && d->arrival->may_wait;
+	if (*waits) decision_wait(d, job);
+	return line;
+}
+
 /* Answers with the file at d->path, which a NUL at `end` terminates. status: 200, or that of a rule. Returns 0, or an
  * errno if there is no answer yet. */
 static int answer_found(struct decision *d, char *end, int status) {
@@ -263,11 +295,13 @@ static int answer_found(struct decision *d, char *end, int status) {
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(d->context->cache, resource);
 	}
+	bool waits;
+	const struct slice digest = digest_line(d, resource, file, &waits);
+	if (waits) return 0;
 	representation_retain(file);
 	r->representation = file;
 	r->status = status;
-	const struct slice own = varies ? SLICE("Vary: Accept\r\n") : (struct slice){0};
-	r->lines = d->vary.length || varies ? decision_lines(d, own, NULL) : d->filled;
+	r->lines = d->vary.length || varies || digest.length ? own_lines(d, varies, digest) : d->filled;
 	if (status == 200) answer_file(d, resource);
 	if (d->lookup.error) return 0; /* the error page may have replaced it in the cache */
 	send_copy(d->context, d->request, d->arrival, resource, r);

@@ -24,8 +24,9 @@ enum {
 	CACHE_COPY_PART = 4,
 	CACHE_COPY_MAX = 16 * 1024 * 1024,
 	CACHE_COPIES_PART = 2,
-	CACHE_TIDY_MS = 1000,       /* between two calls of cache_tidy() */
-	CACHE_UNUSED_MS = 60 * 1000 /* after which an unused file is closed */
+	CACHE_DIGEST_MAX = 1024 * 1024 * 1024, /* bytes of a file whose digest is computed */
+	CACHE_TIDY_MS = 1000,                  /* between two calls of cache_tidy() */
+	CACHE_UNUSED_MS = 60 * 1000            /* after which an unused file is closed */
 };
 
 /* The file at a path, and NAME.gz, NAME.zst and NAME.br beside it, unless they are older. The alternates are resources
@@ -92,6 +93,10 @@ void cache_improve(struct cache *cache, struct resource *resource, enum coding c
  * for it, since it is done soon, or since the answer depends on it (ETAG_AWAITED). Otherwise returns NULL; also, if the
  * entity-tag is only sent, for a file that may be in the middle of a write (FILE_VERSION_SETTLES_MS). */
 struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding, enum etag_use use);
+
+/* Starts to compute the digest of a representation (representation_digest()). Returns the job if the request should
+ * wait for it: not for a file of more than CONTENT_HASH_SOON bytes, whose digest later requests get. */
+struct job *cache_digest(struct cache *cache, struct resource *resource, struct representation *representation);
 
 /* Returns the copy in memory of a representation, or the representation itself if there is none, without a reference.
  * It is for connections on which the server copies all bytes, since it encrypts or frames them. A file that is

@@ -10,7 +10,7 @@
 enum { IN_MEMORY, OPEN_FILES /* entries that keep descriptors */, RINGS };
 
 /* What a thread does with a representation. */
-enum job_kind { COMPRESS, IMPROVE, UNPACK, HASH, COPY, JOB_KINDS };
+enum job_kind { COMPRESS, IMPROVE, UNPACK, HASH, COPY, DIGEST, JOB_KINDS };
 
 struct cache_entry {
 	struct resource resource;                                        /* first: a pointer to it is one to this */

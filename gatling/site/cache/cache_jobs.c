@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "gatling/base/digest.h"
 #include "gatling/base/file_read.h"
 #include "gatling/codec/brotli.h"
 #include "gatling/codec/gzip.h"
@@ -21,6 +22,7 @@ struct cache_job {
 	uint64_t size;                      /* of UNPACK */
 	struct content_hash_state *hashing; /* of a large file */
 	unsigned char content_hash[CONTENT_HASH_LENGTH];
+	unsigned char digest[DIGEST_LENGTH];
 	int error;
 };
 
@@ -246,6 +248,34 @@ void cache_improve(struct cache *c, struct resource *r, enum coding coding, int6
 	if (c->compressed + expected > c->options.gzip_bytes) return;
 	if (jobs_count(c->options.improving) < CACHE_IMPROVING_MAX)
 		(void)start_compressing(c->options.improving, IMPROVE, c, e, coding);
+}
+
+static void compute_digest(struct job *job, const atomic_bool *stop) {
+	struct cache_job *j = (struct cache_job *)job;
+	const struct representation *f = j->from;
+	const struct slice content = {.at = f->body, .length = (size_t)f->size};
+	if (f->body) j->error = digest_of_memory(content, j->digest);
+	else if (!digest_find(&f->version, j->digest))
+		j->error = digest_of_file(f->fd, f->size, job->background, stop, j->digest);
+	check_remote(j);
+}
+
+static void digested(struct job *job) {
+	struct cache_job *j = (struct cache_job *)job;
+	const bool done = job->ran && !j->error && !representation_changed(j->from);
+	if (done && !j->from->body) digest_keep(&j->from->version, j->digest);
+	representation_digested(j->from, done ? j->digest : NULL);
+	end(j);
+}
+
+struct job *cache_digest(struct cache *c, struct resource *r, struct representation *f) {
+	struct cache_entry *e = (struct cache_entry *)r;
+	const bool soon = f->size <= CONTENT_HASH_SOON;
+	const struct job job = {.run = compute_digest, .finish = digested, .background = !soon};
+	if (f->gzipped || (!soon && (f->remote || f->size > CACHE_DIGEST_MAX))) return NULL;
+	if (!e->job[DIGEST])
+		(void)start(soon ? c->options.hashing : c->options.improving, job, DIGEST, c, e, f, f->coding);
+	return soon && e->job[DIGEST] && e->job[DIGEST]->from == f ? &e->job[DIGEST]->job : NULL;
 }
 
 static void copy(struct job *job, const atomic_bool *stop) {

@@ -3,10 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "gatling/base/digest.h"
 #include "gatling/base/file_read.h"
 #include "gatling/base/slice.h"
 #include "gatling/files/content_hash.h"
@@ -46,6 +48,7 @@ void representation_release(void *file) {
 		free(f->start);
 	}
 	free((char *)f->fields.at);
+	free(f->digest);
 	free(f);
 }
 
@@ -62,6 +65,25 @@ size_t representation_memory(const struct representation *f) {
 void representation_account(struct representation *f, size_t *account) {
 	f->account = account;
 	*account += representation_memory(f);
+}
+
+void representation_digested(struct representation *f, const unsigned char *digest) {
+	enum { BASE64_LENGTH = (DIGEST_LENGTH + 2) / 3 * 4 };
+	static const struct slice before = SLICE("Repr-Digest: sha-256=:"), after = SLICE(":\r\n");
+	char *line = f->digest ? NULL : malloc(before.length + BASE64_LENGTH + after.length + 1);
+	if (!line) return;
+	char *at = line;
+	if (digest) {
+		at = text_copy(at, before);
+		at += EVP_EncodeBlock((unsigned char *)at, digest, DIGEST_LENGTH);
+		at = text_copy(at, after);
+	}
+	*at = '\0';
+	f->digest = line;
+}
+
+struct slice representation_digest(const struct representation *f) {
+	return f->digest ? slice_of(f->digest) : (struct slice){0};
 }
 
 struct gzip_bytes representation_stored(const struct representation *f) {

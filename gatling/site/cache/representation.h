@@ -57,6 +57,7 @@ struct representation {
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
 	struct encoded *encoded;       /* the owner of body; NULL: the body is its own, or its origin's */
 	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-zst\""];
+	char *digest;       /* see representation_digest(); NULL until representation_digested() is called */
 	struct slice block; /* see representation_block(); absent until that is called */
 	char *start;        /* of a remote file, until the fields are written */
 	size_t text_size;   /* bytes allocated for fields, and for the block behind them */
@@ -118,6 +119,15 @@ struct representation *representation_gunzipped(struct representation *gzip, uin
 /* Returns a representation of the same file with an entity-tag made from its hash (content_hash.h), or NULL without
  * memory. */
 struct representation *representation_tagged(struct representation *file, const unsigned char *content_hash);
+
+/* Keeps the digest (DIGEST_LENGTH bytes, see digest.h) of the content; NULL: there is none. */
+void representation_digested(struct representation *file, const unsigned char *digest);
+
+enum { REPRESENTATION_DIGEST_MAX = 80 };
+
+/* Returns the field line Repr-Digest (RFC 9530, section 3; at most REPRESENTATION_DIGEST_MAX bytes), empty if there is
+ * no digest, or absent if that is not known yet. */
+struct slice representation_digest(const struct representation *file);
 
 /* Returns the stored bytes, for gzip.h. */
 struct gzip_bytes representation_stored(const struct representation *representation);
