@@ -6,44 +6,96 @@
 #include <zstd.h>
 
 enum {
-	PIECE = 64 * 1024, /* bytes; between two looks at *stop */
-	LEVEL = 19         /* the last that does without larger windows than clients must accept (RFC 9659) */
+	PIECE = 64 * 1024,         /* bytes; between two looks at *stop */
+	LEVEL = 19,                /* the last that does without larger windows than clients must accept (RFC 9659) */
+	LEVEL_DIFFERENCE = 9,      /* of what a request waits for; 12 takes twice as long for the last twentieth */
+	LEVEL_PACK = 3,            /* zstd's default */
+	WINDOW_DIFFERENCE_LOG = 23 /* 8 MB, which every client has */
 };
+
+/* What precedes a frame of dcz: a skippable frame with the digest (RFC 9842, section 5). */
+enum { DIGEST = 32, DCZ_HEADER = 8 + DIGEST };
+static const struct slice dcz_magic = SLICE("\x5e\x2a\x4d\x18\x20\x00\x00\x00");
 
 const bool zstd_is_built = true;
 
-/* Compresses to out, which has as many bytes as the content. Returns 0 with *size, or an errno. */
-static int compress_all(ZSTD_CCtx *context, struct slice content, const atomic_bool *stop, char *out, uint64_t *size) {
-	ZSTD_outBuffer to = {.dst = out, .size = content.length};
+/* Compresses behind what is in `to`. Returns 0 or an errno. */
+static int compress_all(ZSTD_CCtx *context, struct slice content, const atomic_bool *stop, ZSTD_outBuffer *to) {
 	size_t unwritten = 1;
 	while (unwritten) {
 		const size_t length = content.length < PIECE ? content.length : PIECE;
 		const bool last = length == content.length;
 		ZSTD_inBuffer from = {.src = content.at, .size = length};
 		if (atomic_load(stop)) return ECANCELED;
-		const size_t result = ZSTD_compressStream2(context, &to, &from, last ? ZSTD_e_end : ZSTD_e_continue);
+		const size_t result = ZSTD_compressStream2(context, to, &from, last ? ZSTD_e_end : ZSTD_e_continue);
 		if (ZSTD_isError(result)) return ENOMEM;
-		if (to.pos == to.size && result) return EFBIG;
+		if (to->pos == to->size && result) return EFBIG;
 		slice_drop(&content, from.pos);
 		unwritten = last ? result : 1;
 	}
+	return 0;
+}
+
+static bool set(ZSTD_CCtx *context, ZSTD_cParameter parameter, int value) {
+	return !ZSTD_isError(ZSTD_CCtx_setParameter(context, parameter, value));
+}
+
+/* Prepares a context, or one for the difference to a dictionary. Returns NULL without memory. */
+static ZSTD_CCtx *begin(struct slice dictionary, size_t length) {
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+	if (!context) return NULL;
+	bool done = set(context, ZSTD_c_compressionLevel, dictionary.length ? LEVEL_DIFFERENCE : LEVEL);
+	if (dictionary.length)
+		done = done && set(context, ZSTD_c_windowLog, WINDOW_DIFFERENCE_LOG) &&
+			   !ZSTD_isError(ZSTD_CCtx_refPrefix(context, dictionary.at, dictionary.length));
+	if (done && !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(context, length))) return context;
+	ZSTD_freeCCtx(context);
+	return NULL;
+}
+
+/* Compresses behind a header. */
+static int compress(struct slice header, struct slice dictionary, struct slice content, const atomic_bool *stop,
+					char **body, uint64_t *size) {
+	ZSTD_outBuffer to = {.size = header.length + content.length, .pos = header.length};
+	ZSTD_CCtx *context = begin(dictionary, content.length);
+	if (context) to.dst = malloc(to.size + 1);
+	if (to.dst && header.length) memcpy(to.dst, header.at, header.length);
+	const int error = to.dst ? compress_all(context, content, stop, &to) : ENOMEM;
+	ZSTD_freeCCtx(context);
+	if (error) {
+		free(to.dst);
+		return error;
+	}
+	char *fitting = realloc(to.dst, to.pos);
+	*body = fitting ? fitting : to.dst;
 	*size = to.pos;
 	return 0;
 }
 
 int zstd_compress(struct slice content, const atomic_bool *stop, char **body, uint64_t *size) {
-	ZSTD_CCtx *context = ZSTD_createCCtx();
-	char *out = context ? malloc(content.length + 1) : NULL;
-	int error = ENOMEM;
-	if (out && !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL)) &&
-		!ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(context, content.length)))
-		error = compress_all(context, content, stop, out, size);
-	ZSTD_freeCCtx(context);
-	if (error) {
-		free(out);
-		return error;
-	}
-	char *fitting = realloc(out, *size);
-	*body = fitting ? fitting : out;
-	return 0;
+	return compress((struct slice){0}, (struct slice){0}, content, stop, body, size);
+}
+
+int zstd_compress_with(struct slice dictionary, const unsigned char *digest, struct slice content,
+					   const atomic_bool *stop, char **body, uint64_t *size) {
+	char header[DCZ_HEADER];
+	memcpy(text_copy(header, dcz_magic), digest, DIGEST);
+	return compress((struct slice){.at = header, .length = sizeof header}, dictionary, content, stop, body, size);
+}
+
+char *zstd_pack(struct slice content, size_t *size) {
+	const size_t most = ZSTD_compressBound(content.length);
+	char *out = malloc(most);
+	if (!out) return NULL;
+	*size = ZSTD_compress(out, most, content.at, content.length, LEVEL_PACK);
+	char *fitting = ZSTD_isError(*size) ? NULL : realloc(out, *size);
+	if (!fitting) free(out);
+	return fitting;
+}
+
+char *zstd_unpack(struct slice packed, size_t size) {
+	char *out = malloc(size + 1);
+	if (out && ZSTD_decompress(out, size, packed.at, packed.length) == size) return out;
+	free(out);
+	return NULL;
 }

@@ -1,4 +1,5 @@
-/* zstd.h - compresses with zstd (RFC 8878), by libzstd. no_zstd.c is for builds without it. */
+/* zstd.h - compresses with zstd (RFC 8878), by libzstd. no_zstd.c is for builds without it. All functions take long, so
+ * they are called in threads beside the loop. */
 #ifndef GATLING_CODEC_ZSTD_H
 #define GATLING_CODEC_ZSTD_H
 
@@ -10,9 +11,18 @@
 
 extern const bool zstd_is_built;
 
-/* Compresses content as well as that pays, which takes seconds and some ten megabytes. Called in a thread beside the
- * loop. Writes *body, *size bytes to be freed with free(). Returns 0 or an errno; EFBIG: the result would not be
- * smaller; ECANCELED: *stop has become true; ENOTSUP: it is not built. */
+/* Compresses content as well as that pays, which takes seconds and some ten megabytes. Writes *body, *size bytes to be
+ * freed with free(). Returns 0 or an errno; EFBIG: the result would not be smaller; ECANCELED: *stop has become true;
+ * ENOTSUP: it is not built. */
 int zstd_compress(struct slice content, const atomic_bool *stop, char **body, uint64_t *size);
+
+/* Does the same, but writes the difference to a dictionary, in the format dcz (RFC 9842, section 5): digest is the
+ * SHA-256 of that (32 bytes). Takes milliseconds. The two may be 8 MB together. */
+int zstd_compress_with(struct slice dictionary, const unsigned char *digest, struct slice content,
+					   const atomic_bool *stop, char **body, uint64_t *size);
+
+/* Pack content, quickly, and unpack it again. Return it, to be freed with free(), or NULL. */
+char *zstd_pack(struct slice content, size_t *size);
+char *zstd_unpack(struct slice packed, size_t size);
 
 #endif

@@ -15,11 +15,10 @@ const struct slice coding_suffix[CODINGS] = {
 	[CODING_BR] = SLICE(".br"),
 };
 
-const struct slice coding_name[CODINGS] = {
-	[CODING_IDENTITY] = SLICE("identity"),
-	[CODING_GZIP] = SLICE("gzip"),
-	[CODING_ZSTD] = SLICE("zstd"),
-	[CODING_BR] = SLICE("br"),
+const struct slice coding_name[CODINGS + 1] = {
+	[CODING_IDENTITY] = SLICE("identity"), [CODING_GZIP] = SLICE("gzip"),
+	[CODING_ZSTD] = SLICE("zstd"),         [CODING_BR] = SLICE("br"),
+	[CODING_DCZ] = SLICE("dcz"),
 };
 
 struct slice coding_original(struct slice name) {
@@ -78,6 +77,19 @@ int coding_choose_smallest(const struct request *r, unsigned available, const ui
 		if (best == -1 || weight[i] > weight[best] || (weight[i] == weight[best] && size[i] < size[best])) best = i;
 	}
 	return best == -1 && available & 1U << CODING_IDENTITY ? CODING_IDENTITY : best;
+}
+
+bool coding_accepted(const struct request *r, enum coding coding) {
+	for (unsigned i = 0; i < r->fields; i++) {
+		struct slice list = r->field[i].value;
+		if (r->field[i].name != FIELD_ACCEPT_ENCODING) continue;
+		for (struct slice element; slice_next_element(&list, &element);) {
+			bool parameters;
+			const unsigned weight = accept_take_weight(&element, &parameters);
+			if (slice_equal_nocase(element, coding_name[coding])) return weight;
+		}
+	}
+	return false;
 }
 
 int coding_choose(const struct request *r, unsigned available) {

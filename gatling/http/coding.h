@@ -4,12 +4,13 @@
 
 #include "gatling/http/request.h"
 
-/* Of codings with equal weights, the last one here is preferred. */
-enum coding { CODING_IDENTITY, CODING_GZIP, CODING_ZSTD, CODING_BR, CODINGS };
+/* Of codings with equal weights, the last one here is preferred. CODING_DCZ, the difference to a dictionary (RFC 9842),
+ * is for clients that have that: it is none of those among which others choose. */
+enum coding { CODING_IDENTITY, CODING_GZIP, CODING_ZSTD, CODING_BR, CODINGS, CODING_DCZ = CODINGS };
 
 /* The file NAME in this coding has the name NAME with this suffix. */
 extern const struct slice coding_suffix[CODINGS];
-extern const struct slice coding_name[CODINGS];
+extern const struct slice coding_name[CODINGS + 1];
 
 /* Returns the name, or path, of the file of which a file with this name is a copy in a coding; the name itself if it
  * has no such suffix. */
@@ -20,8 +21,11 @@ struct slice coding_original(struct slice name);
  * identity is chosen, if it is available. */
 int coding_choose(const struct request *request, unsigned available);
 
-/* Does the same, but of codings with equal weights prefers the one with the smallest size[CODINGS], of those in the set
- * in bytes. */
+/* Returns whether Accept-Encoding names a coding, and does not refuse it. */
+bool coding_accepted(const struct request *request, enum coding coding);
+
+/* Does the same as coding_choose(), but of codings with equal weights prefers the one with the smallest size[CODINGS],
+ * of those in the set in bytes. */
 int coding_choose_smallest(const struct request *request, unsigned available, const uint64_t *size);
 
 #endif

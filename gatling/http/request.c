@@ -123,6 +123,7 @@ static const struct field_known {
 	NAME("if-modified-since", 'e', FIELD_IF_MODIFIED_SINCE),
 	NAME("x-forwarded-proto", 'o', FIELD_X_FORWARDED_PROTO),
 	NAME("transfer-encoding", 'g', FIELD_TRANSFER_ENCODING),
+	NAME("available-dictionary", 'y', FIELD_AVAILABLE_DICTIONARY),
 	NAME("if-unmodified-since", 'e', FIELD_IF_UNMODIFIED_SINCE),
 };
 static_assert(FIELD_OTHER <= CHAR_BIT * sizeof(unsigned), "request_has() keeps a bit for each");

@@ -3,9 +3,10 @@
 
 #include <stdlib.h>
 
+#include "gatling/codec/zstd.h"
 #include "gatling/site/answer_room.h"
 
-enum { NICE_LAST = 19 }; /* of setpriority(2) */
+enum { NICE_LAST = 19 /* of setpriority(2) */, DICTIONARIES_PART = 4 /* of what is compressed */ };
 
 int site_context_open(struct site_context *c, io_loop *loop, int root, struct mounts *mounts,
 					  const struct site_options *o, unsigned workers, unsigned kept, unsigned open) {
@@ -37,6 +38,7 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, struct mo
 									.descriptors = kept,
 									.open = open,
 									.gzip_bytes = o->gzip_cache / workers,
+									.dictionary_bytes = zstd_is_built ? o->gzip_cache / DICTIONARIES_PART : 0,
 									.cache_control = o->cache_control};
 	return (c->cache = cache_new(&options)) ? 0 : -1;
 }

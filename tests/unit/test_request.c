@@ -132,6 +132,7 @@ static void the_known_fields_are_known_in_any_case_and_no_others(void **state) {
 		{"authorization", FIELD_AUTHORIZATION},
 		{"CONNECTION", FIELD_CONNECTION},
 		{"Content-Length", FIELD_CONTENT_LENGTH},
+		{"Available-Dictionary", FIELD_AVAILABLE_DICTIONARY},
 		{"Want-Repr-Digest", FIELD_WANT_REPR_DIGEST},
 		{"X-Forwarded-Proto", FIELD_X_FORWARDED_PROTO},
 		{"eXpect", FIELD_EXPECT},

@@ -35,6 +35,7 @@ struct resource {
 	struct representation *representation[CODINGS]; /* by coding; NULL: not there, or not generated yet */
 	struct representation *copy[CODINGS];           /* internal to the cache: copies in memory; NULL: none */
 	unsigned available, producible; /* codings that are there, and that can be generated: sets of 1 << coding */
+	bool versioned;                 /* clients may have older versions of it, see cache_delta() */
 	uint64_t alternate[ALTERNATES]; /* bytes of the files beside it that show the same; 0: not there, or too old */
 	struct guard guard;             /* see basic_auth_guard() */
 	struct freshness freshness;     /* while it lasts, it may be used without cache_find() */
@@ -62,7 +63,8 @@ struct cache_options {
 	unsigned descriptors; /* limit of files that the cache keeps open */
 	unsigned open;        /* limit of open files, including those being sent; beyond it: EMFILE */
 	uint64_t gzip_bytes;  /* limit of bodies compressed here, including those being sent; 0: compress nothing */
-	bool cache_control;   /* send a default Cache-Control */
+	uint64_t dictionary_bytes; /* limit of what is kept as dictionaries, for all workers; 0: nothing */
+	bool cache_control;        /* send a default Cache-Control */
 };
 
 struct cache;
@@ -97,6 +99,16 @@ struct job *cache_hash(struct cache *cache, struct resource *resource, enum codi
 /* Starts to compute the digest of a representation (representation_digest()). Returns the job if the request should
  * wait for it: not for a file of more than CONTENT_HASH_SOON bytes, whose digest later requests get. */
 struct job *cache_digest(struct cache *cache, struct resource *resource, struct representation *representation);
+
+/* Has a thread keep the content of a versioned resource, and of its older versions that are there, as dictionaries
+ * (dictionaries.h), once. */
+void cache_register(struct cache *cache, struct resource *resource);
+
+/* Returns the difference of a versioned resource to the dictionary with a digest (DIGEST_LENGTH bytes), a
+ * representation in CODING_DCZ. Otherwise returns NULL, and sets *job to what the request should wait for, or to NULL
+ * if there is no such dictionary, or the difference cannot be made. */
+struct representation *cache_delta(struct cache *cache, struct resource *resource, const unsigned char *digest,
+								   struct job **job);
 
 /* Returns the copy in memory of a representation, or the representation itself if there is none, without a reference.
  * It is for connections on which the server copies all bytes, since it encrypts or frames them. A file that is

@@ -195,40 +195,43 @@ static bool is_reserved(struct slice path) {
 	return false;
 }
 
-/* Returns whether a part between the dots of a name looks like a hash in a directory where people put no files: other
- * names there are those of the tool, or whole words. */
-static bool has_tools_hash(struct slice name) {
+/* Returns the part between the dots of a name that looks like a hash in a directory where people put no files: other
+ * names there are those of the tool, or whole words. Returns an absent slice if there is none. */
+static struct slice tools_hash(struct slice name) {
 	for (size_t n; name.length; slice_drop(&name, n < name.length ? n + 1 : n)) {
 		n = slice_until(name, '.');
 		const struct slice part = slice_first(name, n);
 		if (n < TOOLS_HASH_MIN || !all_of(part, BASE64URL)) continue;
 		const struct shape h = shape(part);
-		if (h.changes > 1 || (h.dense && !h.word)) return true;
+		if (h.changes > 1 || (h.dense && !h.word)) return part;
 	}
-	return false;
+	return (struct slice){0};
 }
 
-bool cache_control_is_hashed(struct slice path, const char *type) {
+struct slice cache_control_hash(struct slice path, const char *type) {
 	static const struct slice map = SLICE(".map"), infix[] = {SLICE(".min"), SLICE(".chunk"), SLICE(".bundle")};
 	size_t directory = path.length;
 	while (directory && path.at[directory - 1] != '/') directory--;
 	struct slice name = slice_rest(path, directory);
 	bool maps = slice_ends(name, map);
 	unsigned kind = maps ? CODE : kind_of(slice_of(type));
-	if (!kind) return false;
-	if (is_reserved(path) && has_tools_hash(name)) return true;
+	if (!kind) return (struct slice){0};
+	const struct slice of_tool = is_reserved(path) ? tools_hash(name) : (struct slice){0};
+	if (of_tool.at) return of_tool;
 	if (maps) name.length -= map.length;
-	if (!cut(&name, '.')) return false;
+	if (!cut(&name, '.')) return (struct slice){0};
 	for (size_t i = 0; i < sizeof infix / sizeof *infix; i++)
 		if (slice_ends(name, infix[i])) name.length -= infix[i].length;
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
 		const struct hash_form *f = &forms[i];
 		if (name.length <= f->separator.length + f->length || !(f->kinds & kind)) continue;
 		struct slice stem = slice_first(name, name.length - f->length), hash = slice_rest(name, stem.length);
-		if (slice_ends(stem, f->separator) && is_hash(hash, f, kind)) return true;
+		if (slice_ends(stem, f->separator) && is_hash(hash, f, kind)) return hash;
 	}
-	return false;
+	return (struct slice){0};
 }
+
+bool cache_control_is_hashed(struct slice path, const char *type) { return cache_control_hash(path, type).at; }
 
 bool cache_control_is_page(const char *type) {
 	struct slice t = slice_of(type);

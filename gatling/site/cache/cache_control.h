@@ -15,6 +15,9 @@ struct slice cache_control_default(struct slice path, const char *type, bool res
  * that is not recognised costs a 304. */
 bool cache_control_is_hashed(struct slice path, const char *type);
 
+/* Returns that hash, a part of path, or an absent slice. */
+struct slice cache_control_hash(struct slice path, const char *type);
+
 /* Returns whether it is the media type of a page. */
 bool cache_control_is_page(const char *type);
 

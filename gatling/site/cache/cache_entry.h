@@ -5,12 +5,21 @@
 
 #include <sys/queue.h>
 
+#include "gatling/base/digest.h"
 #include "gatling/site/cache/cache.h"
 
 enum { IN_MEMORY, OPEN_FILES /* entries that keep descriptors */, RINGS };
 
 /* What a thread does with a representation. */
-enum job_kind { COMPRESS, IMPROVE, UNPACK, HASH, COPY, DIGEST, JOB_KINDS };
+enum job_kind { COMPRESS, IMPROVE, UNPACK, HASH, COPY, DIGEST, DELTA, REGISTER, JOB_KINDS };
+
+/* The difference of a file to an older version, see cache_delta(). */
+struct delta {
+	unsigned char digest[DIGEST_LENGTH]; /* of the older version */
+	struct representation *difference;   /* NULL: it could not be made, or is none of use */
+};
+
+enum { DELTAS_MAX = 4 /* of a file; the oldest makes room */ };
 
 struct cache_entry {
 	struct resource resource;                                        /* first: a pointer to it is one to this */
@@ -20,6 +29,10 @@ struct cache_entry {
 	bool copied;                                                     /* it has a copy, and is in the list `copied` */
 	bool restricted, is_substitute, error, is_alternate, prefetched; /* as in struct lookup */
 	unsigned compressed;        /* codings that were compressed here: a set of 1 << coding */
+	bool registered;            /* cache_register() has begun */
+	struct delta *deltas;       /* DELTAS_MAX, all zero at first; NULL: none */
+	unsigned next_delta;        /* the place for the next one */
+	struct slice content_hash;  /* the part of path that is one, or absent */
 	uint64_t hash, headers;     /* headers: the id of the set, 0 for none */
 	int64_t used_ms, copied_ms; /* copied_ms: when a copy was last returned, or seen being sent */
 	size_t memory;
@@ -94,7 +107,7 @@ bool cache_may_open(struct cache *cache);
 
 /* Drops a representation that can be generated again. */
 void cache_forget_produced(struct resource *resource, enum coding coding);
-void cache_entry_forget_compressed(struct cache_entry *entry);
+void cache_entry_forget_compressed(struct cache_entry *entry); /* also the differences to older versions */
 
 /* Notes that a copy of an entry was made, or is used. */
 void cache_note_copy(struct cache *cache, struct cache_entry *entry, int64_t now_ms);
@@ -102,6 +115,15 @@ void cache_note_copy(struct cache *cache, struct cache_entry *entry, int64_t now
 /* Drops copies of at least that many bytes that are not being sent and were not used in the last CACHE_CHECK_MS, the
  * longest unused first. Returns false, and drops none, if there are not enough. */
 bool cache_forget_copies(struct cache *cache, uint64_t bytes, int64_t now_ms);
+
+/* --- cache_versions.c --- */
+
+/* Returns whether the path of a file can be that of a family (dictionaries.h). type: its media type. */
+bool cache_versions_named(struct slice path, struct slice hash);
+
+/* Writes the value of Use-As-Dictionary to out (CACHE_MATCH_MAX bytes), and returns it. */
+enum { CACHE_MATCH_MAX = 160 };
+struct slice cache_versions_match(struct slice path, struct slice hash, char *out);
 
 /* --- cache_load.c --- */
 

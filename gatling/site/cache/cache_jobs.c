@@ -1,51 +1,30 @@
-/* cache_jobs.c - see cache.h: compresses, measures, hashes and copies representations in threads. */
+/* cache_jobs.c - see cache.h and cache_job.h: compresses, measures, hashes and copies representations in threads. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gatling/base/digest.h"
 #include "gatling/base/file_read.h"
 #include "gatling/codec/brotli.h"
 #include "gatling/codec/gzip.h"
 #include "gatling/codec/zstd.h"
-#include "gatling/files/content_hash.h"
-#include "gatling/site/cache/cache_entry.h"
+#include "gatling/site/cache/cache_job.h"
 
-struct cache_job {
-	struct job job;
-	enum job_kind kind;
-	struct cache *cache;
-	struct cache_entry *entry;
-	struct representation *from;
-	enum coding coding;
-	struct encoded *encoded;            /* of COMPRESS and IMPROVE; NULL: nothing yet */
-	char *body;                         /* of COPY */
-	uint64_t size;                      /* of UNPACK */
-	struct content_hash_state *hashing; /* of a large file */
-	unsigned char content_hash[CONTENT_HASH_LENGTH];
-	unsigned char digest[DIGEST_LENGTH];
-	int error;
-};
-
-/* Starts a job, which holds references to its entry and representation. coding: of what it makes. Returns NULL without
- * memory or a thread. */
-static struct job *start(struct jobs *jobs, struct job job, enum job_kind kind, struct cache *c, struct cache_entry *e,
-						 struct representation *from, enum coding coding) {
-	if (from->remote) jobs = remote_file_jobs(from->remote);
+struct job *cache_job_start(struct jobs *jobs, const struct cache_job *job) {
+	if (job->from->remote) jobs = remote_file_jobs(job->from->remote);
 	struct cache_job *j = jobs ? malloc(sizeof *j) : NULL;
 	if (!j) return NULL;
-	*j = (struct cache_job){.job = job, .kind = kind, .cache = c, .entry = e, .from = from, .coding = coding};
+	*j = *job;
 	if (!jobs_add(jobs, &j->job)) {
 		free(j);
 		return NULL;
 	}
-	c->pending[kind] += from->size;
-	representation_retain(from);
-	e->references++;
-	e->job[kind] = j;
+	j->cache->pending[j->kind] += j->from->size;
+	representation_retain(j->from);
+	j->entry->references++;
+	j->entry->job[j->kind] = j;
 	return &j->job;
 }
 
-static void end(struct cache_job *j) {
+void cache_job_end(struct cache_job *j) {
 	j->cache->pending[j->kind] -= j->from->size;
 	j->entry->job[j->kind] = NULL;
 	free(j->body);
@@ -56,12 +35,11 @@ static void end(struct cache_job *j) {
 	free(j);
 }
 
-static bool is_compressed(const struct cache_entry *e) { return e->compressed; }
+static bool is_compressed(const struct cache_entry *e) { return e->compressed || e->deltas; }
 
 static bool compressed_too_much(const struct cache *c) { return c->compressed > c->options.gzip_bytes; }
 
-/* Drops compressed bodies until the others are within the limit, `newest` last. */
-static void limit_compressed(struct cache *c, struct cache_entry *newest) {
+void cache_limit_compressed(struct cache *c, struct cache_entry *newest) {
 	struct cache_entry *e;
 	for (int i = 0; i < RINGS; i++)
 		while (compressed_too_much(c) && (e = cache_victim(&c->ring[i], is_compressed, newest)))
@@ -69,9 +47,7 @@ static void limit_compressed(struct cache *c, struct cache_entry *newest) {
 	if (compressed_too_much(c)) cache_entry_forget_compressed(newest);
 }
 
-/* Called in the thread when the file was read: if it is on another machine, finds out whether it has changed. Later the
- * loop does that for others. */
-static void check_remote(struct cache_job *j) {
+void cache_job_check_remote(struct cache_job *j) {
 	struct stat st;
 	if (j->error || !j->from->remote) return;
 	if (fstat(j->from->fd, &st) == -1) j->error = errno;
@@ -107,7 +83,7 @@ static void compress_in_thread(struct job *job, const atomic_bool *stop) {
 	if ((j->encoded = encoded_find(&j->from->version, j->coding))) return;
 	j->error = j->kind == IMPROVE ? improve(j, stop, &body, &size) : gzip_compress(&stored, stop, &body, &size);
 	if (j->error) return;
-	check_remote(j);
+	cache_job_check_remote(j);
 	if (j->error) free(body);
 	else if (!(j->encoded = encoded_keep(&j->from->version, j->coding, body, size))) j->error = ENOMEM;
 }
@@ -132,7 +108,7 @@ static bool keep(struct cache_job *j) {
 	e->resource.representation[j->coding] = f;
 	e->resource.available |= 1U << j->coding;
 	e->compressed |= 1U << j->coding;
-	limit_compressed(j->cache, e);
+	cache_limit_compressed(j->cache, e);
 	return true;
 }
 
@@ -142,13 +118,18 @@ static void compressed(struct job *job) {
 	/* after any other error it is tried again: there was no memory, or the file could not be read */
 	if (useless || (made && keep(j))) j->entry->resource.producible &= ~(1U << j->coding);
 	else if (j->kind == IMPROVE) j->cache->improve_ms = j->entry->used_ms + CACHE_IMPROVE_AGAIN_MS;
-	end(j);
+	cache_job_end(j);
 }
 
 static struct job *start_compressing(struct jobs *jobs, enum job_kind kind, struct cache *c, struct cache_entry *e,
 									 enum coding coding) {
 	const struct job job = {.run = compress_in_thread, .finish = compressed};
-	return start(jobs, job, kind, c, e, e->resource.representation[CODING_IDENTITY], coding);
+	return cache_job_start(jobs, &(struct cache_job){.job = job,
+													 .kind = kind,
+													 .cache = c,
+													 .entry = e,
+													 .from = e->resource.representation[CODING_IDENTITY],
+													 .coding = coding});
 }
 
 /* --- unpacking --- */
@@ -157,7 +138,7 @@ static void measure(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
 	const struct gzip_bytes stored = representation_stored(j->from);
 	j->error = gzip_measure(&stored, stop, &j->size);
-	check_remote(j);
+	cache_job_check_remote(j);
 }
 
 static void measured(struct job *job) {
@@ -169,7 +150,7 @@ static void measured(struct job *job) {
 	if (f || j->error == EILSEQ) r->producible &= ~(1U << CODING_IDENTITY);
 	if (f) r->representation[CODING_IDENTITY] = f;
 	if (f) r->available |= 1U << CODING_IDENTITY;
-	end(j);
+	cache_job_end(j);
 }
 
 struct job *cache_convert(struct cache *c, struct resource *r, enum coding coding) {
@@ -177,7 +158,11 @@ struct job *cache_convert(struct cache *c, struct resource *r, enum coding codin
 	const enum job_kind kind = coding == CODING_GZIP ? COMPRESS : UNPACK;
 	const struct job unpack = {.run = measure, .finish = measured};
 	if (e->job[kind]) return &e->job[kind]->job;
-	if (kind == UNPACK) return start(c->options.unpacking, unpack, kind, c, e, r->representation[CODING_GZIP], coding);
+	if (kind == UNPACK)
+		return cache_job_start(
+			c->options.unpacking,
+			&(struct cache_job){
+				.job = unpack, .kind = UNPACK, .cache = c, .entry = e, .from = r->representation[CODING_GZIP]});
 	/* requests must not wait long: while much is being compressed, further files are sent as they are */
 	const uint64_t size = r->representation[CODING_IDENTITY]->size;
 	if (c->pending[kind] && c->pending[kind] + size > CACHE_COMPRESSING_MAX) return NULL;
@@ -216,7 +201,7 @@ static void hashed(struct job *job) {
 	struct cache_job *j = (struct cache_job *)job;
 	bool current = j->entry->cached && j->entry->resource.representation[j->from->coding] == j->from;
 	if (job->ran && !j->error && current && !representation_changed(j->from)) tag(j);
-	end(j);
+	cache_job_end(j);
 }
 
 struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, enum etag_use use) {
@@ -229,7 +214,8 @@ struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, 
 			   starts = soon || use >= ETAG_USEFUL || (use == ETAG_SENT && e->asked);
 	if (!e->job[HASH] && starts) {
 		const struct job job = {.run = soon ? hash : hash_slice, .finish = hashed, .background = !soon};
-		(void)start(soon ? c->options.hashing : c->options.hashing_large, job, HASH, c, e, f, coding);
+		(void)cache_job_start(soon ? c->options.hashing : c->options.hashing_large,
+							  &(struct cache_job){.job = job, .kind = HASH, .cache = c, .entry = e, .from = f});
 	}
 	if (!e->job[HASH] || e->job[HASH]->from != f) return NULL;
 	return soon || use == ETAG_AWAITED ? &e->job[HASH]->job : NULL;
@@ -257,7 +243,7 @@ static void compute_digest(struct job *job, const atomic_bool *stop) {
 	if (f->body) j->error = digest_of_memory(content, j->digest);
 	else if (!digest_find(&f->version, j->digest))
 		j->error = digest_of_file(f->fd, f->size, job->background, stop, j->digest);
-	check_remote(j);
+	cache_job_check_remote(j);
 }
 
 static void digested(struct job *job) {
@@ -265,7 +251,7 @@ static void digested(struct job *job) {
 	const bool done = job->ran && !j->error && !representation_changed(j->from);
 	if (done && !j->from->body) digest_keep(&j->from->version, j->digest);
 	representation_digested(j->from, done ? j->digest : NULL);
-	end(j);
+	cache_job_end(j);
 }
 
 struct job *cache_digest(struct cache *c, struct resource *r, struct representation *f) {
@@ -274,7 +260,8 @@ struct job *cache_digest(struct cache *c, struct resource *r, struct representat
 	const struct job job = {.run = compute_digest, .finish = digested, .background = !soon};
 	if (f->gzipped || (!soon && (f->remote || f->size > CACHE_DIGEST_MAX))) return NULL;
 	if (!e->job[DIGEST])
-		(void)start(soon ? c->options.hashing : c->options.improving, job, DIGEST, c, e, f, f->coding);
+		(void)cache_job_start(soon ? c->options.hashing : c->options.improving,
+							  &(struct cache_job){.job = job, .kind = DIGEST, .cache = c, .entry = e, .from = f});
 	return soon && e->job[DIGEST] && e->job[DIGEST]->from == f ? &e->job[DIGEST]->job : NULL;
 }
 
@@ -283,7 +270,7 @@ static void copy(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
 	j->body = file_read_pieces(j->from->fd, (size_t)j->from->size, PIECE, stop, NULL);
 	j->error = j->body ? 0 : errno;
-	check_remote(j);
+	cache_job_check_remote(j);
 }
 
 static void copied(struct job *job) {
@@ -301,7 +288,7 @@ static void copied(struct job *job) {
 		cache_note_copy(c, e, e->used_ms);
 		cache_make_room(c, e);
 	}
-	end(j);
+	cache_job_end(j);
 }
 
 /* Returns whether a file of that size may be copied now. The thread also computes hashes, for which requests wait: it
@@ -320,7 +307,10 @@ struct representation *cache_copied(struct cache *c, struct resource *r, struct 
 		cache_note_copy(c, e, e->used_ms);
 		return r->copy[f->coding];
 	}
-	if (e->cached && e->asked && freshness_settled(&r->freshness) && may_copy(c, f->size, e->used_ms))
-		(void)start(c->options.hashing, (struct job){.run = copy, .finish = copied}, COPY, c, e, f, f->coding);
+	if (e->cached && e->asked && freshness_settled(&r->freshness) && may_copy(c, f->size, e->used_ms)) {
+		const struct job job = {.run = copy, .finish = copied};
+		(void)cache_job_start(c->options.hashing,
+							  &(struct cache_job){.job = job, .kind = COPY, .cache = c, .entry = e, .from = f});
+	}
 	return f;
 }

@@ -14,6 +14,7 @@
 #include "gatling/media/content_type.h"
 #include "gatling/site/cache/cache_control.h"
 #include "gatling/site/cache/cache_entry.h"
+#include "gatling/site/cache/dictionaries.h"
 
 enum { SUFFIX_ROOM = 8 };
 
@@ -220,6 +221,18 @@ static int find_type(struct cache_entry *e, const struct header_set *headers, st
 	return 0;
 }
 
+/* Returns whether an older version of a file may be a dictionary for it, if its name has a hash: whether it is text,
+ * and the same for all clients. */
+static bool may_be_versioned(const struct cache *c, const struct cache_entry *e, const struct content_type *type,
+							 const struct header_set *headers) {
+	const struct representation *identity = e->resource.representation[CODING_IDENTITY];
+	if (!c->options.dictionary_bytes || !identity || e->is_substitute || e->error || type->encoding.at) return false;
+	if (identity->size <= GZIP_LEAST || identity->size > DICTIONARY_MAX || !gzip_worthwhile(slice_of(type->type)))
+		return false;
+	if (e->restricted || e->resource.guard.permission != PERMISSION_OPEN || identity->remote) return false;
+	return !header_find(headers, "Use-As-Dictionary") && !header_find(headers, "Set-Cookie");
+}
+
 /* Writes the fields of all representations, and counts their memory. missed: a file could not be opened. Returns 0,
  * EINPROGRESS or ENOMEM. */
 static int write_all_fields(struct cache *c, struct cache_entry *e, const struct header_set *headers, bool missed) {
@@ -234,6 +247,12 @@ static int write_all_fields(struct cache *c, struct cache_entry *e, const struct
 							  .is_substitute = e->is_substitute,
 							  .error = e->error};
 	r->producible = producible(c, r, &type);
+	char match[CACHE_MATCH_MAX];
+	if (may_be_versioned(c, e, &type, headers)) {
+		e->content_hash = cache_control_hash(e->path, o.type);
+		r->versioned = cache_versions_named(e->path, e->content_hash);
+	}
+	if (r->versioned) o.match = cache_versions_match(e->path, e->content_hash, match);
 	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
 	bool restricted = e->restricted || r->guard.permission != PERMISSION_OPEN;
 	if (c->options.cache_control)

@@ -43,7 +43,11 @@ void cache_forget_produced(struct resource *r, enum coding coding) {
 void cache_entry_forget_compressed(struct cache_entry *e) {
 	for (int i = 0; i < CODINGS; i++)
 		if (e->compressed >> i & 1) cache_forget_produced(&e->resource, (enum coding)i);
+	for (int i = 0; e->deltas && i < DELTAS_MAX; i++)
+		if (e->deltas[i].difference) representation_release(e->deltas[i].difference);
 	e->compressed = 0;
+	free(e->deltas);
+	e->deltas = NULL;
 }
 
 static void forget_copies(struct cache *c, struct cache_entry *e) {

@@ -317,6 +317,7 @@ static char *put_vary(char *at, const struct field_options *o) {
 	bool owned = vary && !vary->detach;
 	if (!o->varies) return owned ? field_line_put(at, SLICE("Vary"), vary->value) : at;
 	at = text_copy(at, SLICE("Vary: Accept-Encoding"));
+	if (o->match.at) at = text_copy(at, SLICE(", Available-Dictionary"));
 	if (owned) at = TEXT_JOIN(at, SLICE(", "), vary->value);
 	return text_copy(at, SLICE("\r\n"));
 }
@@ -325,6 +326,7 @@ static char *put_always(char *at, const struct field_options *o) {
 	const struct header_item *owners = header_find(o->headers, "Cache-Control");
 	bool overruled = owners && o->is_substitute && (o->error || cache_control_is_page(o->type)) && header_lasts(owners);
 	at = put_vary(at, o);
+	if (o->match.at) at = field_line_put(at, SLICE("Use-As-Dictionary"), o->match);
 	if (o->cache_control.at && (!owners || overruled))
 		at = field_line_put(at, SLICE("Cache-Control"), o->cache_control);
 	for (unsigned i = 0; o->headers && i < o->headers->count; i++) {
@@ -412,20 +414,25 @@ int representation_write_fields(struct representation *f, const struct field_opt
 /* --- derived from another --- */
 
 /* Appends to the entity-tag of the origin, inside the quotes, what was done to its content. */
-static void derive_etag(struct representation *f, const struct representation *origin) {
+static void derive_etag(struct representation *f, const struct representation *origin,
+						const unsigned char *dictionary) {
+	enum { DICTIONARY_SAID = 4 };
 	const struct slice etag = origin->validators.etag;
 	if (!etag.at) return;
 	char *at = text_copy(f->etag, slice_first(etag, etag.length - 1));
 	if (f->gzipped) at = text_copy(at, SLICE("-un"));
+	else if (dictionary) at = text_copy(at, SLICE("-dcz-"));
 	else if (f->coding != origin->coding) at = TEXT_JOIN(at, SLICE("-"), slice_rest(coding_suffix[f->coding], 1));
+	for (int i = 0; dictionary && i < DICTIONARY_SAID; i++) at = text_copy_hex(at, dictionary[i]);
 	at = text_copy(at, SLICE("\""));
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
 /* Returns a representation with the fields of the origin, except those of the coding. content_hash: a hash for the
- * entity-tag, or NULL to derive that, too. Returns NULL without memory. */
+ * entity-tag, or NULL to derive that, too. dictionary: the digest of that of CODING_DCZ, or NULL. Returns NULL without
+ * memory. */
 static struct representation *derive(const struct representation *origin, enum coding coding, uint64_t size,
-									 const unsigned char *content_hash) {
+									 const unsigned char *content_hash, const unsigned char *dictionary) {
 	struct representation *f = representation_new();
 	if (!f) return NULL;
 	f->version = origin->version;
@@ -433,7 +440,7 @@ static struct representation *derive(const struct representation *origin, enum c
 	f->coding = coding;
 	f->gzipped = origin->coding == CODING_GZIP && coding == CODING_IDENTITY;
 	if (content_hash) write_etag(f, content_hash);
-	else derive_etag(f, origin);
+	else derive_etag(f, origin, dictionary);
 	if (write_fields(f, NULL, origin) == 0) return f;
 	representation_release(f);
 	return NULL;
@@ -462,7 +469,7 @@ static struct representation *borrow(struct representation *f, struct representa
 
 struct representation *representation_encoded(struct representation *identity, struct encoded *encoded,
 											  size_t *account) {
-	struct representation *f = derive(identity, encoded->coding, encoded->content.length, NULL);
+	struct representation *f = derive(identity, encoded->coding, encoded->content.length, NULL, NULL);
 	if (!f) {
 		encoded_release(encoded);
 		return NULL;
@@ -471,8 +478,16 @@ struct representation *representation_encoded(struct representation *identity, s
 	return keep_in_memory(f, encoded->content.at, account);
 }
 
+struct representation *representation_difference(struct representation *identity, const unsigned char *digest,
+												 char *body, uint64_t size, size_t *account) {
+	struct representation *f = derive(identity, CODING_DCZ, size, NULL, digest);
+	if (f) return keep_in_memory(f, body, account);
+	free(body);
+	return NULL;
+}
+
 struct representation *representation_copied(struct representation *file, char *body, size_t *account) {
-	struct representation *f = derive(file, file->coding, file->size, NULL);
+	struct representation *f = derive(file, file->coding, file->size, NULL, NULL);
 	if (!f) {
 		free(body);
 		return NULL;
@@ -481,9 +496,9 @@ struct representation *representation_copied(struct representation *file, char *
 }
 
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size) {
-	return borrow(derive(gzip, CODING_IDENTITY, size, NULL), gzip);
+	return borrow(derive(gzip, CODING_IDENTITY, size, NULL, NULL), gzip);
 }
 
 struct representation *representation_tagged(struct representation *file, const unsigned char *content_hash) {
-	return borrow(derive(file, file->coding, file->size, content_hash), file);
+	return borrow(derive(file, file->coding, file->size, content_hash, NULL), file);
 }

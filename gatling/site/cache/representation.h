@@ -25,7 +25,7 @@ enum {
 };
 
 /* Limit of the bytes of all field lines that the server itself writes for a representation, without the media type. */
-enum { REPRESENTATION_FIELDS_MAX = 640 };
+enum { REPRESENTATION_FIELDS_MAX = 900 };
 
 /* Makes browsers believe Content-Type (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
 #define NOSNIFF_LINE "X-Content-Type-Options: nosniff\r\n"
@@ -56,7 +56,7 @@ struct representation {
 	unsigned *open;                /* a count that includes its descriptor; NULL: it has none */
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
 	struct encoded *encoded;       /* the owner of body; NULL: the body is its own, or its origin's */
-	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-zst\""];
+	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-dcz-01234567\""];
 	char *digest;       /* see representation_digest(); NULL until representation_digested() is called */
 	struct slice block; /* see representation_block(); absent until that is called */
 	char *start;        /* of a remote file, until the fields are written */
@@ -69,9 +69,10 @@ struct field_options {
 	const char *type; /* the server's media type, which the owner's replaces */
 	bool utf8;        /* it has the charset */
 	enum coding coding;
-	struct slice encoding;            /* Content-Encoding of the identity; absent: none */
-	bool varies;                      /* the response depends on Accept-Encoding */
-	struct slice cache_control;       /* absent: none */
+	struct slice encoding;      /* Content-Encoding of the identity; absent: none */
+	bool varies;                /* the response depends on Accept-Encoding */
+	struct slice match;         /* the value of Use-As-Dictionary; it depends on Available-Dictionary; absent: none */
+	struct slice cache_control; /* absent: none */
 	const struct header_set *headers; /* of the owner, see struct header_item; NULL: none */
 	/* As in struct lookup. Then the owner's Cache-Control, if it is long, does not apply to an error or a page. */
 	bool is_substitute, error;
@@ -115,6 +116,11 @@ struct representation *representation_copied(struct representation *file, char *
 struct representation *representation_encoded(struct representation *identity, struct encoded *encoded,
 											  size_t *account);
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size);
+
+/* Does the same for the difference of an identity to a dictionary with that digest (DIGEST_LENGTH bytes). body is
+ * malloc'd, and taken over. */
+struct representation *representation_difference(struct representation *identity, const unsigned char *digest,
+												 char *body, uint64_t size, size_t *account);
 
 /* Returns a representation of the same file with an entity-tag made from its hash (content_hash.h), or NULL without
  * memory. */

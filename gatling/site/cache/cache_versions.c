@@ -1,0 +1,246 @@
+/* cache_versions.c - see cache.h: versions of a file, which differ in the hash in their names, as dictionaries for each
+ * other (RFC 9842). What a client was sent is kept as a dictionary; when it comes back for a newer version, and says
+ * what it has, it is sent the difference. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gatling/base/file_read.h"
+#include "gatling/codec/zstd.h"
+#include "gatling/site/cache/cache_control.h"
+#include "gatling/site/cache/cache_job.h"
+#include "gatling/site/cache/dictionaries.h"
+
+enum {
+	OLDER_MAX = 8,           /* older versions that are read, the newest ones */
+	NAMES_READ_MAX = 20000,  /* of their directory */
+	REGISTERED_TYPE_MAX = 64 /* bytes of a media type */
+};
+
+/* --- names --- */
+
+/* Returns the last name of a path. */
+static struct slice name_of(struct slice path) {
+	size_t directory = path.length;
+	while (directory && path.at[directory - 1] != '/') directory--;
+	return slice_rest(path, directory);
+}
+
+/* Returns what precedes the hash in s, which ends as the path does, and what follows it. */
+static struct slice before(struct slice s, struct slice hash) { return slice_first(s, (size_t)(hash.at - s.at)); }
+
+static struct slice behind(struct slice s, struct slice hash) {
+	return slice_rest(s, (size_t)(hash.at - s.at) + hash.length);
+}
+
+bool cache_versions_named(struct slice path, struct slice hash) {
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+	const struct slice name = name_of(path);
+	if (!hash.at || path.length >= DICTIONARY_FAMILY_MAX || name.length + sizeof "match=\"\"" > CACHE_MATCH_MAX)
+		return false;
+	for (size_t i = 0; i < name.length; i++) /* others mean something in a URL pattern, or are encoded in a URL */
+		if (!memchr(plain, name.at[i], sizeof plain - 1)) return false;
+	return true;
+}
+
+struct slice cache_versions_match(struct slice path, struct slice hash, char *out) {
+	const struct slice name = name_of(path);
+	const char *end =
+		TEXT_JOIN(out, SLICE("match=\""), before(name, hash), SLICE("*"), behind(name, hash), SLICE("\""));
+	return (struct slice){.at = out, .length = (size_t)(end - out)};
+}
+
+/* Writes the family of a path to room (DICTIONARY_FAMILY_MAX bytes), and returns it. */
+static struct slice family_of(struct slice path, struct slice hash, char *room) {
+	const char *end = TEXT_JOIN(room, before(path, hash), SLICE("*"), behind(path, hash));
+	return (struct slice){.at = room, .length = (size_t)(end - room)};
+}
+
+/* --- dictionaries, in the thread --- */
+
+struct older {
+	char path[DICTIONARY_FAMILY_MAX];
+	struct stat st;
+};
+
+static bool is_newer(const struct stat *a, const struct stat *b) {
+	return file_version_compare_times(a->st_mtim, b->st_mtim) > 0;
+}
+
+/* Puts a version among the newest ones, in any order. */
+static void note_version(struct older *all, unsigned *count, const char *path, const struct stat *st) {
+	struct older *place = &all[*count];
+	if (*count < OLDER_MAX) {
+		++*count;
+	} else {
+		place = all;
+		for (unsigned i = 1; i < OLDER_MAX; i++)
+			if (is_newer(&place->st, &all[i].st)) place = &all[i];
+		if (!is_newer(st, &place->st)) return;
+	}
+	snprintf(place->path, sizeof place->path, "%s", path);
+	place->st = *st;
+}
+
+/* Finds the other versions of a file in its directory. Returns how many. */
+static unsigned find_versions(const struct docroot *docroot, const struct cache_entry *e, struct slice family,
+							  const char *type, const atomic_bool *stop, struct older *all) {
+	char path[PATH_MAX], other[DICTIONARY_FAMILY_MAX + NAME_MAX];
+	const struct slice name = name_of(e->path), directory = slice_first(e->path, e->path.length - name.length);
+	unsigned count = 0, read = 0;
+	*text_copy(path, directory.length ? directory : SLICE(".")) = '\0';
+	const int fd = docroot_open(docroot, path, O_DIRECTORY);
+	DIR *names = fd == -1 ? NULL : fdopendir(fd);
+	if (!names && fd != -1) close(fd);
+	for (const struct dirent *entry; names && read++ < NAMES_READ_MAX && (entry = readdir(names));) {
+		struct stat st;
+		const struct slice found = slice_of(entry->d_name);
+		if (atomic_load(stop)) break;
+		if (slice_equal(found, name) || !slice_starts(found, before(name, e->content_hash)) ||
+			!slice_ends(found, behind(name, e->content_hash)) || directory.length + found.length >= sizeof path)
+			continue;
+		*TEXT_JOIN(path, directory, found) = '\0';
+		const struct slice whole = slice_of(path), hash = cache_control_hash(whole, type);
+		if (!cache_versions_named(whole, hash) || !slice_equal(family_of(whole, hash, other), family)) continue;
+		if (docroot_stat(docroot, path, &st) == -1 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) continue;
+		if (st.st_size <= DICTIONARY_MAX) note_version(all, &count, path, &st);
+	}
+	if (names) closedir(names);
+	return count;
+}
+
+/* Keeps content, whose digest is remembered by its version. */
+static void keep(const struct cache *c, const struct file_version *version, struct slice family, struct slice content) {
+	unsigned char digest[DIGEST_LENGTH];
+	if (digest_of_memory(content, digest)) return;
+	digest_keep(version, digest);
+	dictionary_keep(digest, family, content, c->options.dictionary_bytes);
+}
+
+/* Reads a file and keeps it, unless it is kept already. */
+static void keep_file(const struct cache *c, int fd, const struct file_version *version, struct slice family,
+					  const atomic_bool *stop) {
+	unsigned char digest[DIGEST_LENGTH];
+	if (fd == -1 || (digest_find(version, digest) && dictionary_is_kept(digest, family))) return;
+	char *content = file_read_pieces(fd, (size_t)version->size, DIGEST_PIECE, stop, NULL);
+	if (content) keep(c, version, family, (struct slice){.at = content, .length = (size_t)version->size});
+	free(content);
+}
+
+static void register_versions(struct job *job, const atomic_bool *stop) {
+	struct cache_job *j = (struct cache_job *)job;
+	const struct representation *f = j->from;
+	const struct docroot *docroot = &j->cache->options.tree->docroot;
+	char room[DICTIONARY_FAMILY_MAX], type[REGISTERED_TYPE_MAX];
+	const struct slice family = family_of(j->entry->path, j->entry->content_hash, room);
+	const struct slice said = slice_first(f->type, slice_until(f->type, ';'));
+	struct older *older = malloc(OLDER_MAX * sizeof *older);
+	if (f->body) keep(j->cache, &f->version, family, (struct slice){.at = f->body, .length = (size_t)f->size});
+	else keep_file(j->cache, f->fd, &f->version, family, stop);
+	unsigned count = 0;
+	if (older && said.length < sizeof type) {
+		*text_copy(type, said) = '\0';
+		count = find_versions(docroot, j->entry, family, type, stop, older);
+	}
+	for (unsigned i = 0; i < count && !atomic_load(stop); i++) {
+		const int fd = docroot_open(docroot, older[i].path, 0);
+		struct stat st;
+		if (fd == -1) continue;
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH && st.st_size <= DICTIONARY_MAX) {
+			const struct file_version version = file_version_of(&st);
+			keep_file(j->cache, fd, &version, family, stop);
+		}
+		close(fd);
+	}
+	free(older);
+}
+
+static void registered(struct job *job) {
+	struct cache_job *j = (struct cache_job *)job;
+	if (!job->ran) j->entry->registered = false;
+	cache_job_end(j);
+}
+
+void cache_register(struct cache *c, struct resource *r) {
+	struct cache_entry *e = (struct cache_entry *)r;
+	const struct job job = {.run = register_versions, .finish = registered, .background = true};
+	if (!r->versioned || e->registered || !e->cached || !freshness_settled(&r->freshness)) return;
+	if (jobs_count(c->options.improving) >= CACHE_IMPROVING_MAX) return;
+	const struct cache_job registering = {
+		.job = job, .kind = REGISTER, .cache = c, .entry = e, .from = r->representation[CODING_IDENTITY]};
+	e->registered = cache_job_start(c->options.improving, &registering);
+}
+
+/* --- differences --- */
+
+static void subtract(struct job *job, const atomic_bool *stop) {
+	struct cache_job *j = (struct cache_job *)job;
+	const struct representation *f = j->from;
+	char room[DICTIONARY_FAMILY_MAX];
+	struct slice dictionary = {0};
+	char *const kept =
+		dictionary_unpack(j->digest, family_of(j->entry->path, j->entry->content_hash, room), &dictionary.length);
+	char *const read = f->body ? NULL : file_read_pieces(f->fd, (size_t)f->size, DIGEST_PIECE, stop, NULL);
+	const struct slice content = {.at = f->body ? f->body : read, .length = (size_t)f->size};
+	dictionary.at = kept;
+	j->error = ENOMEM;
+	if (kept && content.at) j->error = zstd_compress_with(dictionary, j->digest, content, stop, &j->body, &j->size);
+	free(kept);
+	free(read);
+}
+
+static struct delta *find_delta(const struct cache_entry *e, const unsigned char *digest) {
+	for (unsigned i = 0; e->deltas && i < DELTAS_MAX; i++)
+		if (memcmp(e->deltas[i].digest, digest, DIGEST_LENGTH) == 0) return &e->deltas[i];
+	return NULL;
+}
+
+/* Returns the place for another difference, or NULL without memory. */
+static struct delta *new_delta(struct cache_entry *e) {
+	if (!e->deltas && !(e->deltas = calloc(DELTAS_MAX, sizeof *e->deltas))) return NULL;
+	struct delta *place = &e->deltas[e->next_delta++ % DELTAS_MAX];
+	if (place->difference) representation_release(place->difference);
+	*place = (struct delta){0};
+	return place;
+}
+
+static void subtracted(struct job *job) {
+	struct cache_job *j = (struct cache_job *)job;
+	struct cache_entry *e = j->entry;
+	const bool done = job->ran && (!j->error || j->error == EFBIG) && e->cached && !representation_changed(j->from);
+	struct delta *place = done ? new_delta(e) : NULL;
+	if (place) memcpy(place->digest, j->digest, DIGEST_LENGTH);
+	if (place && !j->error) {
+		place->difference = representation_difference(e->resource.representation[CODING_IDENTITY], j->digest, j->body,
+													  j->size, &j->cache->compressed);
+		j->body = NULL;
+		cache_limit_compressed(j->cache, e);
+	}
+	cache_job_end(j);
+}
+
+struct representation *cache_delta(struct cache *c, struct resource *r, const unsigned char *digest, struct job **job) {
+	struct cache_entry *e = (struct cache_entry *)r;
+	struct representation *identity = r->representation[CODING_IDENTITY];
+	struct cache_job subtracting = {
+		.job = {.run = subtract, .finish = subtracted}, .kind = DELTA, .cache = c, .entry = e, .from = identity};
+	struct cache_job *const running = e->job[DELTA];
+	const struct delta *delta = find_delta(e, digest);
+	char room[DICTIONARY_FAMILY_MAX];
+	*job = NULL;
+	if (!r->versioned || !e->cached || !identity->validators.etag.at) return NULL;
+	if (delta) return delta->difference;
+	if (running) {
+		*job = memcmp(running->digest, digest, DIGEST_LENGTH) == 0 ? &running->job : NULL;
+		return NULL;
+	}
+	if (c->compressed > c->options.gzip_bytes) return NULL; /* too much is still being sent */
+	if (!dictionary_is_kept(digest, family_of(e->path, e->content_hash, room))) return NULL;
+	memcpy(subtracting.digest, digest, DIGEST_LENGTH);
+	*job = cache_job_start(c->options.compressing, &subtracting);
+	return NULL;
+}

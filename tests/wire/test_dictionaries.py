@@ -1,0 +1,155 @@
+"""Compression dictionaries (RFC 9842): a new version of a script is sent as the difference to the one that the client has."""
+
+import base64
+import hashlib
+import random
+
+import pytest
+import zstandard
+from browser import Browser
+from gatling import Root, Server, eventually
+
+pytestmark = pytest.mark.decided
+
+WORDS = random.Random(1).choices([f"word{i}" for i in range(3000)], k=40_000)
+OLD = " ".join(WORDS).encode()
+NEW = " ".join([*WORDS[:20_000], "something", "else", *WORDS[20_000:]]).encode()
+OLD_NAME, NEW_NAME = "assets/app-BxK2a9fQ.js", "assets/app-C7dR4t_w.js"
+ACCEPT = "Accept-Encoding: gzip, deflate, br, zstd, dcb, dcz"
+
+
+def digest(content):
+    return hashlib.sha256(content).digest()
+
+
+def has(content):
+    return "Available-Dictionary: :" + base64.b64encode(digest(content)).decode() + ":"
+
+
+def apply(body, dictionary):
+    """Returns the content of a body in dcz."""
+    assert body[:8] == bytes.fromhex("5e2a4d1820000000") and body[8:40] == digest(dictionary)
+    prefix = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    return zstandard.ZstdDecompressor(dict_data=prefix).decompress(body[40:], 1 << 23)
+
+
+def difference(server, path, dictionary, *fields):
+    """Returns the response in dcz, when the dictionary has been kept."""
+    return eventually(lambda: (r := server.get(path, ACCEPT, has(dictionary), *fields))["Content-Encoding"] == "dcz" and r)
+
+
+@pytest.fixture(scope="module")
+def site():
+    root = Root({OLD_NAME: OLD, NEW_NAME: NEW, "plain.js": NEW, "secret/app-BxK2a9fQ.js": OLD, "secret/app-C7dR4t_w.js": NEW})
+    root.write("secret/.htaccess", b"Friends\nann:$1$abcdefgh$vdBSIIpG7R8DPkuUogsqU0\n")
+    root.write("cookies/app-BxK2a9fQ.js", OLD)
+    root.write("cookies/app-C7dR4t_w.js", NEW)
+    root.write("other/app-BxK2a9fQ.js", OLD[:-1])
+    root.write("_headers", b"/cookies/*\n  Set-Cookie: a=b\n")
+    yield root
+    root.remove()
+
+
+@pytest.fixture(scope="module")
+def server(build, site):
+    with Server(build, site, "-j", "1") as running:
+        yield running
+
+
+def test_a_version_is_offered_as_a_dictionary_for_those_that_follow(server):
+    response = server.get("/" + OLD_NAME, ACCEPT)
+    assert response["Use-As-Dictionary"] == 'match="app-*.js"'
+    assert response["Vary"] == "Accept-Encoding, Available-Dictionary"
+    assert response["Cache-Control"] == "public, max-age=31536000, immutable"
+
+
+@pytest.mark.parametrize("path", ["/plain.js", "/cookies/app-C7dR4t_w.js", "/secret/app-C7dR4t_w.js"])
+def test_what_has_no_versions_or_is_not_for_everybody_is_not(server, path):
+    response = server.get(path, ACCEPT, has(OLD), "Authorization: Basic YW5uOnJpZ2h0")
+    assert response.status == 200 and response["Use-As-Dictionary"] is None and "Dictionary" not in response["Vary"]
+    assert response["Content-Encoding"] != "dcz"
+
+
+def test_who_has_an_older_version_is_sent_the_difference(server):
+    assert server.get("/" + OLD_NAME, ACCEPT).status == 200
+    response = difference(server, "/" + NEW_NAME, OLD)
+    assert apply(response.body, OLD) == NEW and len(response.body) < 200
+    whole = server.get("/" + NEW_NAME, ACCEPT)
+    for name in ("Content-Type", "Vary", "Cache-Control", "Use-As-Dictionary", "Last-Modified"):
+        assert response[name] == whole[name]
+    assert response["ETag"] != whole["ETag"] and whole["Content-Encoding"] != "dcz"
+    again = server.get("/" + NEW_NAME, ACCEPT, has(OLD), "If-None-Match: " + response["ETag"])
+    assert again.status == 304 and again["Vary"] == whole["Vary"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [ACCEPT, has(b"something else")],
+        [ACCEPT, has(OLD), "Sec-Fetch-Site: cross-site"],
+        [ACCEPT, has(OLD), "Sec-Fetch-Site: same-site"],
+        [ACCEPT, "Available-Dictionary: :" + "A" * 44 + ":"],
+        [ACCEPT, has(OLD)[:-1]],
+        [ACCEPT, has(OLD).replace(": :", ": ")[:-1]],
+        [ACCEPT, "Available-Dictionary: " + digest(OLD).hex()],
+        [ACCEPT, has(OLD[:-1])],  # of another family
+        ["Accept-Encoding: gzip, br, zstd", has(OLD)],
+        ["Accept-Encoding: gzip, dcz;q=0", has(OLD)],
+        ["Accept-Encoding: *", has(OLD)],
+        [has(OLD)],
+        [ACCEPT],
+    ],
+)
+def test_nobody_else_is(server, fields):
+    difference(server, "/" + NEW_NAME, OLD)
+    server.get("/other/app-BxK2a9fQ.js")
+    for _ in range(2):
+        response = server.get("/" + NEW_NAME, *fields)
+        assert response.status == 200 and response["Content-Encoding"] != "dcz"
+        assert "Available-Dictionary" in response["Vary"]
+
+
+def test_parts_are_parts_of_the_whole(server):
+    difference(server, "/" + NEW_NAME, OLD)
+    part = server.get("/" + NEW_NAME, has(OLD), "Accept-Encoding: dcz", "Range: bytes=0-9")
+    assert part.status == 206 and part["Content-Encoding"] is None and part.body == NEW[:10]
+
+
+def test_a_version_that_is_not_there_any_more_is_remembered(build, root):
+    root.write(OLD_NAME, OLD)
+    root.write("assets/last-BxK2a9fQ.js", b"y" * 1000)
+    with Server(build, root, "-j", "1") as server, server.connect() as connection:
+        eventually(lambda: connection.get("/" + OLD_NAME, ACCEPT, has(OLD))["Content-Encoding"] == "dcz")  # it is kept
+        (root.path / OLD_NAME).unlink()
+        root.write(NEW_NAME, NEW)
+        assert apply(difference(server, "/" + NEW_NAME, OLD).body, OLD) == NEW
+
+
+def test_without_room_nothing_is_kept(build, site):
+    with Server(build, site, "-j", "1", "--limit", "gzip-cache=0") as server:
+        for name in (OLD_NAME, NEW_NAME):
+            response = server.get("/" + name, ACCEPT, has(OLD))
+            assert response["Use-As-Dictionary"] is None and response["Content-Encoding"] is None
+
+
+@pytest.mark.others
+@pytest.mark.clear
+@pytest.mark.tcp
+def test_a_browser_is_sent_the_difference_after_a_deploy(build, root):
+    def deploy(name, version, words):
+        root.write(name, f"window.version = {version} /* ".encode() + words + b" */")
+        root.write("index.html", f'<!doctype html><meta charset="utf-8"><title>x</title><script src="/{name}"></script>'.encode())
+
+    sent = "performance.getEntriesByType('resource').map(r => r.encodedBodySize)"
+    deploy(OLD_NAME, 1, OLD)
+    with Server(build, root, "-j", "1") as server, Browser() as browser:
+        browser.go(f"http://localhost:{server.port}/")
+        assert browser.run("window.version") == 1
+        whole = browser.run(sent)[0]
+        eventually(lambda: server.get("/" + OLD_NAME, ACCEPT, has((root.path / OLD_NAME).read_bytes()))["Content-Encoding"] == "dcz")
+        (root.path / OLD_NAME).unlink()
+        deploy(NEW_NAME, 2, NEW)
+        eventually(lambda: NEW_NAME.encode() in server.get("/").body)
+        browser.go(f"http://localhost:{server.port}/?again")
+        assert browser.run("window.version") == 2
+        assert browser.run(sent)[0] < whole / 50, (browser.run(sent), whole)
