@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -71,8 +70,8 @@ static bool is_newer(const struct stat *a, const struct stat *b) {
 	return file_version_compare_times(a->st_mtim, b->st_mtim) > 0;
 }
 
-/* Puts a version among the newest ones, in any order. */
-static void note_version(struct older *all, unsigned *count, const char *path, const struct stat *st) {
+/* Puts a version, whose path may be that of a family, among the newest ones, in any order. */
+static void note_version(struct older *all, unsigned *count, struct slice path, const struct stat *st) {
 	struct older *place = &all[*count];
 	if (*count < OLDER_MAX) {
 		++*count;
@@ -82,7 +81,7 @@ static void note_version(struct older *all, unsigned *count, const char *path, c
 			if (is_newer(&place->st, &all[i].st)) place = &all[i];
 		if (!is_newer(st, &place->st)) return;
 	}
-	snprintf(place->path, sizeof place->path, "%s", path);
+	*text_copy(place->path, path) = '\0';
 	place->st = *st;
 }
 
@@ -107,7 +106,7 @@ static unsigned find_versions(const struct docroot *docroot, const struct cache_
 		const struct slice whole = slice_of(path), hash = cache_control_hash(whole, type);
 		if (!cache_versions_named(whole, hash) || !slice_equal(family_of(whole, hash, other), family)) continue;
 		if (docroot_stat(docroot, path, &st) == -1 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) continue;
-		if (st.st_size <= DICTIONARY_MAX) note_version(all, &count, path, &st);
+		if (st.st_size <= DICTIONARY_MAX) note_version(all, &count, whole, &st);
 	}
 	if (names) closedir(names);
 	return count;
