@@ -50,7 +50,7 @@ bool site_context_close(struct site_context *c) {
 	listing_cache_free(c->listings);
 	sites_free(c->sites);
 	cache_free(c->cache);
-	free(c->answers); /* after cache_free(), which writes to it */
+	answer_cache_free(c->answers);
 	basic_auth_free(c->auth);
 	names_free(c->names);
 	remote_free(c->remote);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "gatling/site/cache/answer_cache.h"
 #include "gatling/site/cache/cache.h"
 #include "gatling/site/site.h"
+#include "gatling/upstream/upstream_address.h"
 
 enum { BYTES = 64 * 1024 * 1024, RESOURCES = BYTES / CACHE_RESOURCE_BYTES, GZIP_BYTES = 1 << 20 };
 
@@ -538,6 +540,49 @@ static struct resource *resource_at(const char *path) {
 	return resource;
 }
 
+/* Keeps the resource for a host and path. */
+static void keep(struct answer_cache *answers, struct slice host, struct slice path, struct resource *resource) {
+	const struct known_answer known = {.until_ms = freshness_lasts_until(&resource->freshness), .resource = resource};
+	answer_cache_keep(answers, host, 80, path, &known);
+}
+
+static void an_upstream_is_kept_with_a_reference_and_its_target(void **state) {
+	(void)state;
+	struct answer_cache *answers = calloc(1, sizeof *answers);
+	const struct slice host = SLICE("a.test"), path = SLICE("/a"), none = {0};
+	struct slice rest = SLICE("127.0.0.1:80/");
+	struct upstream_target *upstream;
+	write_file("a", "x", 0644);
+	settle();
+	assert_null(upstream_target_parse(SLICE("http://"), &rest, &upstream));
+	struct known_answer known = {.until_ms = now_ms + 1, .upstream = upstream, .target = SLICE("/b")};
+	answer_cache_keep(answers, host, 80, path, &known);
+	assert_int_equal(upstream->references, 2);
+	const struct known_answer *found = answer_cache_find(answers, host, 80, path, now_ms);
+	assert_ptr_equal(found->upstream, upstream);
+	assert_null(found->resource);
+	assert_true(slice_equal(found->target, SLICE("/b")));
+	assert_null(answer_cache_find(answers, host, 80, path, now_ms + 1));
+	/* a file takes its place */
+	struct resource *a = resource_at("a");
+	keep(answers, host, path, a);
+	assert_int_equal(upstream->references, 1);
+	assert_null(answer_cache_find(answers, host, 80, path, now_ms)->upstream);
+	/* and the other way round */
+	answer_cache_keep(answers, host, 80, path, &known);
+	cache_drop(cache, a);
+	assert_ptr_equal(answer_cache_find(answers, host, 80, path, now_ms)->upstream, upstream);
+	/* what is too long is not kept */
+	char octets[CACHED_ANSWER_OCTETS];
+	memset(octets, 'x', sizeof octets);
+	known.target = (struct slice){.at = octets, .length = sizeof octets};
+	answer_cache_keep(answers, none, 80, path, &known);
+	assert_null(answer_cache_find(answers, none, 80, path, now_ms));
+	answer_cache_free(answers);
+	assert_int_equal(upstream->references, 1);
+	upstream_target_release(upstream);
+}
+
 static void an_answer_is_kept_while_its_resource_is_valid(void **state) {
 	(void)state;
 	static struct answer_cache answers;
@@ -550,7 +595,7 @@ static void an_answer_is_kept_while_its_resource_is_valid(void **state) {
 	settle();
 	struct resource *a = resource_at("a");
 	assert_int_equal(freshness_lasts_until(&a->freshness), now_ms + CACHE_CHECK_MS);
-	answer_cache_keep(&answers, host, 80, path, none, a, freshness_lasts_until(&a->freshness));
+	keep(&answers, host, path, a);
 	assert_ptr_equal(answer_cache_find(&answers, host, 80, path, now_ms)->resource, a);
 	assert_ptr_equal(answer_cache_find(&answers, host, 80, path, freshness_lasts_until(&a->freshness) - 1)->resource,
 					 a);
@@ -561,18 +606,18 @@ static void an_answer_is_kept_while_its_resource_is_valid(void **state) {
 	/* the same octets, divided in another way, are another request */
 	assert_null(answer_cache_find(&answers, SLICE("a.test/"), 80, SLICE("a"), now_ms));
 	/* a resource is kept for one request at a time */
-	answer_cache_keep(&answers, none, 80, path, none, a, freshness_lasts_until(&a->freshness));
+	keep(&answers, none, path, a);
 	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms)->resource, a);
 	assert_null(answer_cache_find(&answers, host, 80, path, now_ms));
 	struct resource *b = resource_at("b");
-	answer_cache_keep(&answers, none, 80, path, none, b, freshness_lasts_until(&b->freshness));
+	keep(&answers, none, path, b);
 	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms)->resource, b);
 	cache_drop(cache, a);
 	assert_ptr_equal(answer_cache_find(&answers, none, 80, path, now_ms)->resource, b);
 	cache_drop(cache, b);
 	assert_null(answer_cache_find(&answers, none, 80, path, now_ms));
 	b = resource_at("b");
-	answer_cache_keep(&answers, host, 80, all, none, b, freshness_lasts_until(&b->freshness));
+	keep(&answers, host, all, b);
 	assert_null(answer_cache_find(&answers, host, 80, all, now_ms));
 }
 
@@ -1009,6 +1054,7 @@ int main(void) {
 		TEST(what_is_compressed_does_not_count_beside_a_copy),
 		TEST(one_file_is_copied_at_a_time_and_may_be_forgotten_meanwhile),
 		TEST(a_file_that_changes_while_it_is_copied_is_sent_as_it_is),
+		TEST(an_upstream_is_kept_with_a_reference_and_its_target),
 		TEST(an_answer_is_kept_while_its_resource_is_valid),
 		TEST(what_is_compressed_is_dropped_for_what_is_used_later),
 		TEST(what_does_not_get_smaller_is_tried_once),

@@ -369,6 +369,61 @@ static void a_query_is_passed_on_if_the_target_has_none(void **state) {
 	check_redirects(cases, COUNT(cases));
 }
 
+static void it_is_known_whether_only_host_and_path_have_led_to_a_rule(void **state) {
+	(void)state;
+	static const struct {
+		const char *rules;
+		bool by_path, has_query;
+	} cases[] = {
+		{"/* /x/:splat 301!", true, false},
+		{"/* /x?y=:splat 301!", true, true},
+		{"/b /x 301!\n/a /y 301!", true, false},
+		{"/a z=:z /x 301!\n/* /y 301!", false, false},
+		{"/a a=:z /x 301!", false, false},
+		{"/a /x 301! Language=de\n/a /y 301!", false, false},
+		{"/a /x 301! Cookie=c\n/a /y 301!", false, false},
+		{"https://h/a http://h/x 301!\n/a /y 301!", false, false},
+		{"/a /x 200\n/a /denied 403!", false, false},
+		{"/a /a 301!\n/* /y 301!", false, false}, /* it leads to itself */
+		{"/b z=:z /x 301!\n/b /x 301! Cookie=c\n/a /y 301!", true, false},
+	};
+	char buffer[REDIRECT_TARGET_MAX];
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct redirect_rules *rules = redirects_of(cases[i].rules);
+		const struct redirect_request request = {
+			.host = SLICE("h"), .path = SLICE("/a"), .query = SLICE("?a=b"), .any_scheme = false};
+		struct redirect result;
+		assert_true(redirect_rules_match(rules, &request, true, buffer, &result));
+		if (result.by_path != cases[i].by_path || result.has_query != cases[i].has_query)
+			fail_msg("'%s': %d %d", cases[i].rules, result.by_path, result.has_query);
+		redirect_rules_free(rules);
+	}
+}
+
+static void a_query_is_added_to_a_target_as_when_it_is_filled_in(void **state) {
+	(void)state;
+	static const char *const queries[] = {"", "?", "?a=b", "?a b", "?%2e&\x7f\"'", "?//"};
+	struct redirect_rules *rules = redirects_of("/* /x/:splat 301!");
+	char buffer[REDIRECT_TARGET_MAX], joined[REDIRECT_TARGET_MAX];
+	for (size_t i = 0; i < COUNT(queries); i++) {
+		struct redirect_request request = {.path = SLICE("/a")};
+		struct redirect without, with;
+		struct slice url;
+		assert_true(redirect_rules_match(rules, &request, true, joined, &without));
+		const struct slice target = without.target;
+		request.query = slice_of(queries[i]);
+		assert_true(redirect_rules_match(rules, &request, true, buffer, &with));
+		char other[REDIRECT_TARGET_MAX];
+		assert_true(redirect_target_join(target, request.query, other, &url));
+		if (!slice_equal(url, with.target)) fail_msg("'%s'", queries[i]);
+	}
+	memset(buffer, 'x', sizeof buffer);
+	struct slice url;
+	assert_true(redirect_target_join((struct slice){0}, (struct slice){buffer, sizeof buffer}, joined, &url));
+	assert_false(redirect_target_join(SLICE("/"), (struct slice){buffer, sizeof buffer}, joined, &url));
+	redirect_rules_free(rules);
+}
+
 static void what_is_filled_in_cannot_get_out_of_its_place(void **state) {
 	(void)state;
 	static const struct redirect_case cases[] = {
@@ -890,6 +945,8 @@ int main(void) {
 		cmocka_unit_test(a_redirect_to_the_other_scheme_is_none_to_itself),
 		cmocka_unit_test(it_is_known_whether_a_rule_may_come_before_a_file),
 		cmocka_unit_test(a_query_is_passed_on_if_the_target_has_none),
+		cmocka_unit_test(it_is_known_whether_only_host_and_path_have_led_to_a_rule),
+		cmocka_unit_test(a_query_is_added_to_a_target_as_when_it_is_filled_in),
 		cmocka_unit_test(what_is_filled_in_cannot_get_out_of_its_place),
 		cmocka_unit_test(a_path_keeps_the_characters_that_a_segment_may_have),
 		cmocka_unit_test(a_local_target_never_becomes_another_host),

@@ -180,6 +180,16 @@ static void decide_by_site(struct decision *d, bool serves, bool passes, bool to
 	answer_method(d, true);
 }
 
+/* Answers as the same request was answered a moment ago (answer_cache.h). Returns whether it was. */
+static bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
+						 const struct arrival *arrival, struct response *r) {
+	const struct known_answer *known = answer_cache_find(c->answers, host, arrival->port, q->path, c->now_ms);
+	if (!known) return false;
+	if (!(known->resource ? answer_known_file : answer_known_upstream)(c, q, arrival, known, r)) return false;
+	r->site = known->site;
+	return true;
+}
+
 static void decide(const struct site_context *c, const struct request *q, const struct arrival *arrival,
 				   struct response *r) {
 	/* other methods, and WebSocket, are for upstreams; "OPTIONS *" is about this server (RFC 9110, section 9.3.7) */

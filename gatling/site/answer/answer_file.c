@@ -142,23 +142,21 @@ static void remember(const struct decision *d, struct resource *r) {
 		tree_awaits(&d->context->tree))
 		return;
 	const int64_t fresh_ms = freshness_lasts_until(&r->freshness), site_ms = d->site->until_ms;
-	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, d->site->prefix, r,
-					  fresh_ms < site_ms ? fresh_ms : site_ms);
+	const struct known_answer known = {
+		.site = d->site->prefix, .until_ms = fresh_ms < site_ms ? fresh_ms : site_ms, .resource = r};
+	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, &known);
 }
 
-bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
-				  const struct arrival *arrival, struct response *r) {
-	const struct cached_answer *known =
-		q->known & QUALIFIERS ? NULL : answer_cache_find(c->answers, host, arrival->port, q->path, c->now_ms);
-	if (!known) return false;
+bool answer_known_file(const struct site_context *c, const struct request *q, const struct arrival *arrival,
+					   const struct known_answer *known, struct response *r) {
 	struct resource *const resource = known->resource;
+	if (q->known & QUALIFIERS) return false;
 	const int coding = best_coding(q, c->cache, resource, c->now_ms);
 	struct representation *f = coding == -1 ? NULL : resource->representation[coding];
 	if (!f || !f->validators.etag.at || (f->fd != -1 && representation_changed(f))) return false;
 	cache_found(resource, c->now_ms);
 	representation_retain(f);
 	r->representation = f;
-	r->site = known->site;
 	/* without QUALIFIERS it can be no other status */
 	if (q->known & PRECONDITIONS && precondition_status(q, &f->validators)) r->status = 304;
 	send_copy(c, q, arrival, resource, r);

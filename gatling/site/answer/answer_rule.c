@@ -159,10 +159,37 @@ static bool find_rule(struct decision *d, bool has_file, struct redirect *rule) 
 	return applies;
 }
 
+/* Keeps an answer by a rule for the next such request (answer_cache.h), if it passes the request on, wherever there are
+ * files, and only Host and path have led to that. */
+static void remember(const struct decision *d, const struct redirect *rule) {
+	const struct response *r = d->response;
+	const bool restricted = d->lookup.restricted || d->guarded;
+	if (r->status || !r->upstream || r->upstream->protocol != UPSTREAM_HTTP || d->request->method > METHOD_HEAD) return;
+	if (!rule->by_path || restricted || r->limits || r->lines.length || tree_awaits(&d->context->tree)) return;
+	struct known_answer known = {.site = d->site->prefix,
+								 .until_ms = d->site->until_ms,
+								 .upstream = r->upstream,
+								 .target = rule->target,
+								 .has_query = rule->has_query};
+	if (!known.has_query) known.target.length = slice_until(known.target, '?'); /* that of this request */
+	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, &known);
+}
+
+bool answer_known_upstream(const struct site_context *c, const struct request *q, const struct arrival *arrival,
+						   const struct known_answer *known, struct response *r) {
+	const struct slice query = known->has_query ? (struct slice){0} : q->query;
+	if (arrival->failed || !redirect_target_join(known->target, query, c->room->location, &r->location)) return false;
+	r->status = 0;
+	r->upstream = known->upstream;
+	r->script = (struct upstream_script){0};
+	return true;
+}
+
 bool answer_by_rule(struct decision *d, bool has_file) {
 	struct redirect rule;
 	const bool applies = find_rule(d, has_file, &rule);
 	if (applies) answer_rule(d, &rule, has_file);
+	if (applies && has_file) remember(d, &rule);
 	return applies;
 }
 

@@ -103,9 +103,10 @@ bool answer_link(struct decision *d);
 
 /* --- answer_file.c --- */
 
-/* Answers with 200 or 304 if the same request came a moment ago (answer_cache.h). Returns whether it did. */
-bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
-				  const struct arrival *arrival, struct response *r);
+/* Answers with 200 or 304, with the file that the same request led to a moment ago (answer_cache.h). Returns false if
+ * that has to be decided anew. */
+bool answer_known_file(const struct site_context *c, const struct request *q, const struct arrival *arrival,
+					   const struct known_answer *known, struct response *r);
 
 /* Answers with the requested file, or the index of a directory. status: 200, or that of a rule. Returns 0, or an errno
  * if there is no answer yet. */
@@ -124,6 +125,10 @@ int answer_index_redirect(struct decision *d);
 int answer_file_or_page(struct decision *d, int status);
 
 /* --- answer_rule.c --- */
+
+/* Does the same as answer_known_file(), with an upstream. */
+bool answer_known_upstream(const struct site_context *c, const struct request *q, const struct arrival *arrival,
+						   const struct known_answer *known, struct response *r);
 
 /* Answers by the first rule of _redirects that applies. has_file: there may be a file, so that the rule must have a
  * '!'. Returns whether there was one. */

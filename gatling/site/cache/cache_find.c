@@ -1,11 +1,13 @@
 /* cache_find.c - see cache.h and answer_cache.h: finds entries, and closes files. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "gatling/base/slice.h"
 #include "gatling/files/key_file.h"
 #include "gatling/site/cache/answer_cache.h"
 #include "gatling/site/cache/cache_entry.h"
 #include "gatling/status/counters.h"
+#include "gatling/upstream/upstream_address.h"
 
 /* Whether an entry may be used; AWAITED: threads find that out. */
 enum state { CURRENT, OUTDATED, AWAITED };
@@ -92,34 +94,48 @@ void cache_found(struct resource *resource, int64_t now_ms) {
 
 /* --- what a moment ago led to, see answer_cache.h --- */
 
-static struct cached_answer *place_of(struct answer_cache *cache, struct slice host, unsigned port, struct slice path) {
-	return &cache->answer[slice_hash(slice_hash(port, host), path) % CACHED_ANSWERS];
+static size_t place_of(struct slice host, unsigned port, struct slice path) {
+	return slice_hash(slice_hash(port, host), path) % CACHED_ANSWERS;
 }
 
-const struct cached_answer *answer_cache_find(struct answer_cache *cache, struct slice host, unsigned port,
-											  struct slice path, int64_t now_ms) {
-	const struct cached_answer *a = place_of(cache, host, port, path);
-	if (!a->resource || now_ms >= a->until_ms || a->port != port) return NULL;
+const struct known_answer *answer_cache_find(const struct answer_cache *cache, struct slice host, unsigned port,
+											 struct slice path, int64_t now_ms) {
+	const struct cached_answer *a = &cache->answer[place_of(host, port, path)];
+	if ((!a->known.resource && !a->known.upstream) || now_ms >= a->known.until_ms || a->port != port) return NULL;
 	if (a->host_length != host.length || a->path_length != path.length) return NULL;
 	if (host.length && memcmp(a->octets, host.at, host.length) != 0) return NULL;
-	return memcmp(a->octets + host.length, path.at, path.length) == 0 ? a : NULL;
+	return memcmp(a->octets + host.length, path.at, path.length) == 0 ? &a->known : NULL;
+}
+
+/* Makes an entry one of nothing. */
+static void forget(struct cached_answer *a) {
+	if (a->known.resource) a->known.resource->kept_at = NULL;
+	upstream_target_release((struct upstream_target *)(uintptr_t)a->known.upstream);
+	a->known.resource = NULL;
+	a->known.upstream = NULL;
 }
 
 void answer_cache_keep(struct answer_cache *cache, struct slice host, unsigned port, struct slice path,
-					   struct slice site, struct resource *resource, int64_t until_ms) {
-	struct cached_answer *a = place_of(cache, host, port, path);
-	if (host.length + path.length > CACHED_ANSWER_OCTETS) return;
-	if (a->resource) a->resource->kept_at = NULL;
-	if (resource->kept_at) *resource->kept_at = NULL;
-	resource->kept_at = &a->resource;
-	*a = (struct cached_answer){.resource = resource,
-								.site = site,
-								.until_ms = until_ms,
-								.port = (uint16_t)port,
-								.host_length = (uint16_t)host.length,
-								.path_length = (uint16_t)path.length};
-	if (host.length) memcpy(a->octets, host.at, host.length);
-	memcpy(a->octets + host.length, path.at, path.length);
+					   const struct known_answer *known) {
+	struct cached_answer *a = &cache->answer[place_of(host, port, path)];
+	if (host.length + path.length + known->target.length > CACHED_ANSWER_OCTETS) return;
+	forget(a);
+	a->known = *known;
+	a->port = (uint16_t)port;
+	a->host_length = (uint16_t)host.length;
+	a->path_length = (uint16_t)path.length;
+	char *const target = TEXT_JOIN(a->octets, host, path);
+	a->known.target.at = target;
+	(void)text_copy(target, known->target);
+	if (known->upstream) (void)upstream_target_retain(known->upstream);
+	if (!known->resource) return;
+	if (known->resource->kept_at) *known->resource->kept_at = NULL;
+	known->resource->kept_at = &a->known.resource;
+}
+
+void answer_cache_free(struct answer_cache *cache) {
+	for (int i = 0; cache && i < CACHED_ANSWERS; i++) forget(&cache->answer[i]);
+	free(cache);
 }
 
 /* --- closing files --- */

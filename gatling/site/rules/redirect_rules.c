@@ -227,6 +227,11 @@ static bool is_first(const struct redirect_rule *rule, struct slice path, bool r
 	return (redirect_rule_denies(rule) && (!redirected || rule->refused)) || rule->scripts || is_source(rule, path);
 }
 
+/* Returns whether a rule looks at more than the host and path of a request. */
+static bool looks_further(const struct redirect_rule *rule) {
+	return rule->scheme != SCHEME_ANY || rule->scripts || rule->parameters || rule->conditional;
+}
+
 bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_request *request, bool there,
 						  char *buffer, struct redirect *result) {
 	struct pattern_subject subject;
@@ -239,11 +244,13 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
 	bool left = false, redirected = false; /* to a file; by a redirect */
+	bool by_path = true;                   /* what is decided so far is the same for all requests with this path */
 	unsigned i = 0;
 	for (; i < rules && subject.work <= REQUEST_WORK_MAX; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (left && !is_first(rule, request->path, redirected)) continue;
 		if (!rule->scripts && !pattern_may_match(&rule->pattern, &subject)) continue;
+		by_path &= !looks_further(rule);
 		if (!has_scheme(rule, request)) continue;
 		match.rule = rule;
 		result->script = 0;
@@ -256,6 +263,8 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		if (rule->conditional && !meets_conditions(rule, request, &result->vary)) continue;
 		if (has_led_to(rule, subject.path)) continue;
 		subject.work += filling_work(rule, request);
+		result->by_path = by_path;
+		by_path = false; /* it may be the query with which the target does not fit */
 		const enum redirect_filled filled = fill_in(&match, request, buffer, &result->target);
 		if (filled == REDIRECT_MISFIT && rule->forced) break;
 		if (filled != REDIRECT_FILLED || leads_to_itself(&match, request, result->target)) continue;
@@ -267,6 +276,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->forced = rule->forced;
 		result->upstream = r->may_pass ? rule->upstream : NULL;
 		result->refused = rule->refused || (rule->upstream && !r->may_pass);
+		result->has_query = rule->target.query.at;
 		result->own_path = rule->own_path;
 		result->fixed = rule->fixed;
 		result->extension = rule->extension;

@@ -73,6 +73,9 @@ struct redirect {
 	 * ASCII; if it begins with '/', neither '/' nor '\' follows. Written to the caller's buffer. */
 	struct slice target;
 	const struct upstream_target *upstream; /* the request is passed on there, with `target`; NULL: it is not */
+	bool has_query;                         /* it is that of the target, not of the request */
+	bool by_path;                           /* only host and path have led to this rule, and to `target` without a query
+											   of the request; is filled in if a rule applies */
 	bool refused;                           /* it is not passed on, since the rule is wrong, or may not do so */
 	bool own_path;                          /* the target has no path of its own, but that of the request */
 	struct slice fixed;                     /* the start of the target's path, as written, that no client chooses */

@@ -102,6 +102,19 @@ static bool add_part(struct text *t, const struct redirect_filling *f, struct sl
 	return true;
 }
 
+/* Adds the query of a request, unless there is nothing behind its '?'. */
+static void add_query(struct text *t, struct slice query) {
+	if (query.length > 1) add(t, query, TEXT);
+}
+
+bool redirect_target_join(struct slice filled, struct slice query, char *buffer, struct slice *url) {
+	struct text t = text_begin(buffer, REDIRECT_TARGET_MAX);
+	text_add(&t, filled);
+	add_query(&t, query);
+	*url = text_written(&t);
+	return !t.overflow;
+}
+
 enum redirect_filled redirect_target_fill(const struct redirect_filling *f, char *buffer, struct slice *url) {
 	struct text t = text_begin(buffer, REDIRECT_TARGET_MAX);
 	text_add(&t, f->target.scheme);
@@ -110,7 +123,7 @@ enum redirect_filled redirect_target_fill(const struct redirect_filling *f, char
 	(void)add_part(&t, f, f->target.path, SEGMENTS, SEGMENT);
 	if (f->no_dots && path_has_dots(slice_rest(text_written(&t), host_end))) return REDIRECT_MISFIT;
 	if (!f->path_only) {
-		if (!f->target.query.at && f->query.length > 1) add(&t, f->query, TEXT);
+		if (!f->target.query.at) add_query(&t, f->query);
 		(void)add_part(&t, f, f->target.query, OCTETS, VALUE);
 		if (f->target.fragment.at) text_add_char(&t, '#');
 		(void)add_part(&t, f, f->target.fragment, OCTETS, VALUE);

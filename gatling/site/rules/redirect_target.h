@@ -48,4 +48,8 @@ enum redirect_filled { REDIRECT_MISFIT, REDIRECT_BAD_HOST, REDIRECT_FILLED };
  * already stay in their segment of the path. The URL is visible ASCII; if it begins with '/', no second one follows. */
 enum redirect_filled redirect_target_fill(const struct redirect_filling *filling, char *buffer, struct slice *url);
 
+/* Writes a target that was filled in without a query and fragment, and adds the query of a request (with its '?', or
+ * absent), as redirect_target_fill() does. Returns false if it is too long. */
+bool redirect_target_join(struct slice filled, struct slice query, char *buffer, struct slice *url);
+
 #endif
