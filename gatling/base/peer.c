@@ -90,14 +90,22 @@ bool peer_is_in_any(const struct peer *peer, const struct peer_nets *nets) {
 	return false;
 }
 
+/* Writes a byte in decimal. Returns the end. */
+static char *put_decimal(char *at, unsigned char byte) {
+	if (byte >= 100) *at++ = (char)('0' + byte / 100);
+	if (byte >= 10) *at++ = (char)('0' + byte / 10 % 10);
+	*at++ = (char)('0' + byte % 10);
+	return at;
+}
+
 size_t peer_format(char *out, const struct peer *peer) {
 	const unsigned char *a = peer->address.s6_addr;
 	if (peer_is_unix(peer)) return fmt_str(out, "unix:");
 	if (peer_is_ipv4(peer)) {
-		char *at = text_copy_number(out, a[PEER_IPV4_AT]);
+		char *at = put_decimal(out, a[PEER_IPV4_AT]);
 		for (int i = 1; i < 4; i++) {
 			*at++ = '.';
-			at = text_copy_number(at, a[PEER_IPV4_AT + i]);
+			at = put_decimal(at, a[PEER_IPV4_AT + i]);
 		}
 		return (size_t)(at - out);
 	}

@@ -26,16 +26,16 @@ size_t proxied_memory(const struct proxied *p) {
 }
 
 /* Returns whether a method is idempotent (RFC 9110, section 9.2.2). */
-static bool is_idempotent(struct slice method) {
-	static const struct slice methods[] = {SLICE("GET"), SLICE("HEAD"), SLICE("OPTIONS"), SLICE("PUT"),
-										   SLICE("DELETE")};
-	return slice_is_one_of(method, methods, sizeof methods / sizeof *methods);
+static bool is_idempotent(const struct request *q) {
+	return q->method <= METHOD_OPTIONS || slice_equal(q->method_name, SLICE("PUT")) ||
+		   slice_equal(q->method_name, SLICE("DELETE"));
 }
 
 /* Writes the head of the request to out. Returns its length. An upstream of HTTP/1.1 gets a Host in any case (RFC 9112,
  * section 3.2): its own, if the client has sent none, or it is one of https, which has to be that of its certificate.
  */
-static size_t write_head(char *out, const struct upstream_target *target, const struct upstream_request *r) {
+static size_t write_head(char *out, const struct upstream_target *target, const struct upstream_request *r,
+						 bool upgrades) {
 	switch (target->protocol) {
 	case UPSTREAM_HTTP: break;
 	case UPSTREAM_FCGI: return upstream_fcgi_head(out, r);
@@ -44,6 +44,7 @@ static size_t write_head(char *out, const struct upstream_target *target, const 
 	char text[UPSTREAM_TEXT_MAX];
 	struct upstream_request named = *r;
 	named.host = r->request->host;
+	named.upgrades = upgrades;
 	if (!named.host.length || target->tls)
 		named.host = (struct slice){.at = text, .length = upstream_format_authority(text, target, &target->at[0])};
 	return upstream_request_head(out, &named);
@@ -83,14 +84,14 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 		.expects = q->expect_continue,
 		.continues = !http && q->expect_continue,
 		.gzips = upstreams_compress(u) && upstream_gzip_wanted(q) && !upgrades,
-		.repeatable = complete && is_idempotent(q->method_name) && !upgrades,
+		.repeatable = complete && is_idempotent(q) && !upgrades,
 		.out.framing = fcgi && !complete                    ? FRAMED_RECORDS
 					   : http && q->framing == BODY_CHUNKED ? FRAMED_CHUNKS
 															: FRAMED_NOT,
 	};
 	if (fcgi) *p->records = (struct fcgi_records){0};
 	(void)text_copy(site, r->site);
-	if (!outgoing_begin(&p->out, (struct slice){.at = head, .length = write_head(head, target, r)})) {
+	if (!outgoing_begin(&p->out, (struct slice){.at = head, .length = write_head(head, target, r, upgrades)})) {
 		proxied_free(p);
 		return NULL;
 	}

@@ -10,9 +10,98 @@
 
 /* --- field lines --- */
 
+/* What is done with a field besides those that Connection names. */
+enum treatment {
+	PASSED_ON,
+	OF_CONNECTION, /* for a single connection only, like the next ones */
+	OPTIONS,       /* Connection */
+	CODINGS_TAKEN, /* TE */
+	CODING,        /* Transfer-Encoding */
+	LENGTH,        /* Content-Length: this server frames content itself */
+	OF_REQUEST,    /* this server writes it itself, in requests, */
+	OF_RESPONSE,   /* or in responses */
+	OF_PROXIES     /* see treatment_of() */
+};
+
 struct line {
 	struct slice name, value, whole; /* whole: with its CRLF */
+	enum treatment treatment;
 };
+
+static const struct {
+	unsigned char length;
+	char name[31];
+	enum treatment treatment;
+} treated[] = {
+#define TREATED(name, treatment)                                                                                       \
+	{ sizeof(name) - 1, name, treatment }
+	TREATED("te", CODINGS_TAKEN),
+	TREATED("date", OF_RESPONSE),
+	TREATED("host", OF_REQUEST),
+	TREATED("proxy", OF_REQUEST),
+	TREATED("expect", OF_REQUEST),
+	TREATED("server", OF_RESPONSE),
+	TREATED("x-host", OF_PROXIES),
+	TREATED("upgrade", OF_CONNECTION),
+	TREATED("x-scheme", OF_PROXIES),
+	TREATED("client-ip", OF_PROXIES),
+	TREATED("forwarded", OF_REQUEST),
+	TREATED("x-real-ip", OF_REQUEST),
+	TREATED("connection", OPTIONS),
+	TREATED("keep-alive", OF_CONNECTION),
+	TREATED("client-cert", OF_PROXIES),
+	TREATED("remote-addr", OF_PROXIES),
+	TREATED("remote-name", OF_PROXIES),
+	TREATED("remote-user", OF_PROXIES),
+	TREATED("x-client-ip", OF_PROXIES),
+	TREATED("x-forwarded", OF_PROXIES),
+	TREATED("x-remote-ip", OF_PROXIES),
+	TREATED("remote-email", OF_PROXIES),
+	TREATED("x-url-scheme", OF_PROXIES),
+	TREATED("fly-client-ip", OF_PROXIES),
+	TREATED("forwarded-for", OF_PROXIES),
+	TREATED("remote-groups", OF_PROXIES),
+	TREATED("x-client-cert", OF_PROXIES),
+	TREATED("x-remote-addr", OF_PROXIES),
+	TREATED("x-remote-user", OF_PROXIES),
+	TREATED("x-rewrite-url", OF_PROXIES),
+	TREATED("content-length", LENGTH),
+	TREATED("http-client-ip", OF_PROXIES),
+	TREATED("http2-settings", OF_REQUEST),
+	TREATED("true-client-ip", OF_PROXIES),
+	TREATED("x-proxyuser-ip", OF_PROXIES),
+	TREATED("front-end-https", OF_PROXIES),
+	TREATED("proxy-client-ip", OF_PROXIES),
+	TREATED("x-forwarded-for", OF_REQUEST),
+	TREATED("cf-connecting-ip", OF_PROXIES),
+	TREATED("fastly-client-ip", OF_PROXIES),
+	TREATED("proxy-connection", OF_CONNECTION),
+	TREATED("x-azure-clientip", OF_PROXIES),
+	TREATED("x-azure-socketip", OF_PROXIES),
+	TREATED("x-forwarded-host", OF_REQUEST),
+	TREATED("x-originating-ip", OF_PROXIES),
+	TREATED("client-cert-chain", OF_PROXIES),
+	TREATED("transfer-encoding", CODING),
+	TREATED("x-forwarded-proto", OF_REQUEST),
+	TREATED("cf-connecting-ipv6", OF_PROXIES),
+	TREATED("wl-proxy-client-ip", OF_PROXIES),
+	TREATED("x-cluster-client-ip", OF_PROXIES),
+	TREATED("x-envoy-external-address", OF_PROXIES),
+#undef TREATED
+};
+
+/* Returns what is done with a field of that name. OF_PROXIES: it says who the client is, what it has connected to or
+ * what it has asked for, in the place of the request itself: something that only proxies write, and that applications
+ * believe. */
+static enum treatment treatment_of(struct slice name) {
+	static const struct slice starts[] = {SLICE("ssl-client-"), SLICE("x-auth-request-"), SLICE("x-forwarded-"),
+										  SLICE("x-original-"), SLICE("x-ssl-")};
+	for (size_t i = 0; i < sizeof treated / sizeof *treated; i++)
+		if (treated[i].length == name.length && strncasecmp(treated[i].name, name.at, name.length) == 0)
+			return treated[i].treatment;
+	const bool of_proxies = slice_starts_as_one_of_nocase(name, starts, sizeof starts / sizeof *starts);
+	return of_proxies ? OF_PROXIES : PASSED_ON;
+}
 
 /* Returns the length of the line end at the start of `at`, 0 if it is not complete, or -1 if there is none. lf: LF
  * alone is a line end, too. */
@@ -46,6 +135,7 @@ static int next_line(struct slice *rest, enum lines of, struct line *line) {
 	at += end;
 	line->value = slice_trim(line->value);
 	line->whole = (struct slice){.at = rest->at, .length = (size_t)(at - rest->at)};
+	line->treatment = treatment_of(line->name);
 	*rest = (struct slice){.at = at, .length = (size_t)(bound - at)};
 	return 1;
 }
@@ -66,13 +156,11 @@ static bool add_options(struct connection_options *c, struct slice value) {
 }
 
 static bool is_named(const struct connection_options *c, struct slice name) {
-	return slice_is_one_of_nocase(name, c->option, c->count);
+	return c->count && slice_is_one_of_nocase(name, c->option, c->count);
 }
 
-static bool is_of_connection(const struct connection_options *c, struct slice name) {
-	static const struct slice names[] = {SLICE("connection"), SLICE("keep-alive"),        SLICE("proxy-connection"),
-										 SLICE("te"),         SLICE("transfer-encoding"), SLICE("upgrade")};
-	return IS_ONE_OF(name, names) || is_named(c, name);
+static bool is_of_connection(const struct connection_options *c, const struct line *line) {
+	return (line->treatment >= OF_CONNECTION && line->treatment <= CODING) || is_named(c, line->name);
 }
 
 /* --- the request --- */
@@ -104,60 +192,13 @@ bool upstream_upgrades(const struct request *q) {
 	return is_named(&c, SLICE("upgrade")) && asks_for_websocket(q);
 }
 
-/* Returns whether a field says who the client is, what it has connected to or what it has asked for, in the place of
- * the request itself: something that only proxies write, and that applications believe. */
-static bool is_of_proxies(struct slice name) {
-	static const struct slice names[] = {SLICE("cf-connecting-ip"),
-										 SLICE("cf-connecting-ipv6"),
-										 SLICE("client-cert"),
-										 SLICE("client-cert-chain"),
-										 SLICE("client-ip"),
-										 SLICE("fastly-client-ip"),
-										 SLICE("fly-client-ip"),
-										 SLICE("forwarded"),
-										 SLICE("forwarded-for"),
-										 SLICE("front-end-https"),
-										 SLICE("http-client-ip"),
-										 SLICE("proxy-client-ip"),
-										 SLICE("remote-addr"),
-										 SLICE("remote-email"),
-										 SLICE("remote-groups"),
-										 SLICE("remote-name"),
-										 SLICE("remote-user"),
-										 SLICE("true-client-ip"),
-										 SLICE("wl-proxy-client-ip"),
-										 SLICE("x-azure-clientip"),
-										 SLICE("x-azure-socketip"),
-										 SLICE("x-client-cert"),
-										 SLICE("x-client-ip"),
-										 SLICE("x-cluster-client-ip"),
-										 SLICE("x-envoy-external-address"),
-										 SLICE("x-forwarded"),
-										 SLICE("x-host"),
-										 SLICE("x-originating-ip"),
-										 SLICE("x-proxyuser-ip"),
-										 SLICE("x-real-ip"),
-										 SLICE("x-remote-addr"),
-										 SLICE("x-remote-ip"),
-										 SLICE("x-remote-user"),
-										 SLICE("x-rewrite-url"),
-										 SLICE("x-scheme"),
-										 SLICE("x-url-scheme")};
-	static const struct slice starts[] = {SLICE("ssl-client-"), SLICE("x-auth-request-"), SLICE("x-forwarded-"),
-										  SLICE("x-original-"), SLICE("x-ssl-")};
-	return slice_starts_as_one_of_nocase(name, starts, sizeof starts / sizeof *starts) || IS_ONE_OF(name, names);
-}
-
 /* Returns whether a field of the client is passed on. */
-static bool passes(const struct upstream_request *u, const struct connection_options *c, struct slice name) {
-	static const struct slice ours[] = {
-		SLICE("host"),      SLICE("content-length"),   SLICE("x-forwarded-for"), SLICE("x-forwarded-proto"),
-		SLICE("forwarded"), SLICE("x-forwarded-host"), SLICE("http2-settings"),  SLICE("proxy"),
-		SLICE("expect"),    SLICE("x-real-ip")};
+static bool passes(const struct upstream_request *u, const struct connection_options *c, const struct line *line) {
 	/* the upstream gets another key */
-	if (u->request->websocket && slice_equal_nocase(name, SLICE("sec-websocket-key"))) return false;
-	if (is_of_proxies(name) && u->arrival->forwarding != FORWARDING_X_FORWARDED_FOR) return false;
-	return !IS_ONE_OF(name, ours) && !memchr(name.at, '_', name.length) && !is_of_connection(c, name);
+	if (u->request->websocket && slice_equal_nocase(line->name, SLICE("sec-websocket-key"))) return false;
+	if (line->treatment == OF_PROXIES && u->arrival->forwarding != FORWARDING_X_FORWARDED_FOR) return false;
+	return line->treatment != LENGTH && line->treatment != OF_REQUEST && !is_of_connection(c, line) &&
+		   !memchr(line->name.at, '_', line->name.length);
 }
 
 unsigned upstream_fields(const struct upstream_request *u, struct upstream_field *fields) {
@@ -167,7 +208,7 @@ unsigned upstream_fields(const struct upstream_request *u, struct upstream_field
 	unsigned count = 0;
 	find_connection(q, &c);
 	for (struct line line; count < FIELDS_MAX && rest.length && next_line(&rest, LINES_STRICT, &line) == 1;)
-		if (passes(u, &c, line.name)) fields[count++] = (struct upstream_field){.name = line.name, .value = line.value};
+		if (passes(u, &c, &line)) fields[count++] = (struct upstream_field){.name = line.name, .value = line.value};
 	return count;
 }
 
@@ -187,54 +228,55 @@ struct slice upstream_scheme(const struct upstream_request *u) {
 	return slice_equal_nocase(said, SLICE("http")) ? SLICE("http") : seen;
 }
 
-/* Begins the line of a list, with the proxy's values if it writes this field. */
-static char *put_list(char *at, const struct upstream_request *u, struct slice name, enum field_name field,
-					  enum forwarding by) {
-	const struct request *q = u->request;
-	at = TEXT_JOIN(at, name, SLICE(": "));
-	for (unsigned i = 0; u->arrival->forwarding == by && i < q->fields; i++)
-		if (q->field[i].name == field && q->field[i].value.length) at = TEXT_JOIN(at, q->field[i].value, SLICE(", "));
+/* A hop before this server. */
+struct hop {
+	bool is_unix;
+	struct slice text;
+	char room[PEER_MAX];
+};
+
+static void name_hop(struct hop *hop, const struct peer *peer) {
+	hop->is_unix = peer_is_unix(peer);
+	hop->text = (struct slice){.at = hop->room, .length = peer_format(hop->room, peer)};
+}
+
+/* Writes the values of a list that a proxy has sent, for one more. */
+static char *put_list(char *at, const struct request *q, enum field_name name) {
+	for (unsigned i = 0; i < q->fields; i++)
+		if (q->field[i].name == name && q->field[i].value.length) at = TEXT_JOIN(at, q->field[i].value, SLICE(", "));
 	return at;
 }
 
-/* Writes an address in the form of RFC 7239, section 6. */
-static char *put_node(char *at, const struct peer *peer) {
-	const bool quoted = !peer_is_ipv4(peer);
-	if (peer_is_unix(peer)) return text_copy(at, SLICE("unknown"));
-	if (quoted) *at++ = '"';
-	at += peer_format_host(at, peer);
-	if (quoted) *at++ = '"';
-	return at;
-}
-
-/* Returns the last hop before this server in a list: the proxy, if it has sent the list, or the client. */
-static const struct peer *last_hop(const struct upstream_request *u, enum field_name field, enum forwarding by) {
-	return u->arrival->forwarding == by && request_has(u->request, field) ? u->arrival->proxy : u->arrival->client;
-}
-
-/* Writes the fields about the client. */
+/* Writes the fields about the client. The last hop in a list is the proxy, if it has sent the list, or the client. */
 static char *put_forwarded(char *at, const struct upstream_request *u) {
-	const struct peer *last = last_hop(u, FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
-	const struct slice scheme = u->arrival->secure ? SLICE("https") : SLICE("http"), host = u->request->host;
-	const struct slice said = said_by_proxy(u, SLICE("x-forwarded-host"));
-	if (!peer_is_unix(last)) {
-		at = put_list(at, u, SLICE("X-Forwarded-For"), FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
-		at += peer_format(at, last);
-		at = text_copy(at, SLICE("\r\n"));
+	const struct request *q = u->request;
+	const enum forwarding by = u->arrival->forwarding;
+	const bool lists_for = by == FORWARDING_X_FORWARDED_FOR && request_has(q, FIELD_X_FORWARDED_FOR),
+			   lists_all = by == FORWARDING_FORWARDED && request_has(q, FIELD_FORWARDED);
+	const struct slice seen = u->arrival->secure ? SLICE("https") : SLICE("http"), host = q->host,
+					   scheme = by == FORWARDING_X_FORWARDED_FOR ? upstream_scheme(u) : seen,
+					   said = said_by_proxy(u, SLICE("x-forwarded-host"));
+	struct hop client, proxy;
+	name_hop(&client, u->arrival->client);
+	if (lists_for || lists_all) name_hop(&proxy, u->arrival->proxy);
+	const struct hop *const last_for = lists_for ? &proxy : &client, *const last = lists_all ? &proxy : &client;
+	if (!last_for->is_unix) {
+		at = text_copy(at, SLICE("X-Forwarded-For: "));
+		if (lists_for) at = put_list(at, q, FIELD_X_FORWARDED_FOR);
+		at = TEXT_JOIN(at, last_for->text, SLICE("\r\n"));
 	}
-	if (!peer_is_unix(u->arrival->client)) {
-		at = text_copy(at, SLICE("X-Real-IP: "));
-		at += peer_format(at, u->arrival->client);
-		at = text_copy(at, SLICE("\r\n"));
-	}
-	at = TEXT_JOIN(at, SLICE("X-Forwarded-Proto: "), upstream_scheme(u), SLICE("\r\n"));
+	if (!client.is_unix) at = TEXT_JOIN(at, SLICE("X-Real-IP: "), client.text, SLICE("\r\n"));
+	at = TEXT_JOIN(at, SLICE("X-Forwarded-Proto: "), scheme, SLICE("\r\n"));
 	if (said.length || host.length)
 		at = TEXT_JOIN(at, SLICE("X-Forwarded-Host: "), said.length ? said : host, SLICE("\r\n"));
-	at = put_list(at, u, SLICE("Forwarded"), FIELD_FORWARDED, FORWARDING_FORWARDED);
-	at = put_node(text_copy(at, SLICE("for=")), last_hop(u, FIELD_FORWARDED, FORWARDING_FORWARDED));
-	if (!host.length) return TEXT_JOIN(at, SLICE(";proto="), scheme, SLICE("\r\n"));
-	return TEXT_JOIN(at, SLICE(";proto="), scheme, SLICE(";host=\""), host,
-					 SLICE("\"\r\n")); /* host_valid(): no quotes */
+	at = text_copy(at, SLICE("Forwarded: "));
+	if (lists_all) at = put_list(at, q, FIELD_FORWARDED);
+	/* RFC 7239, section 6 */
+	const bool ipv6 = !last->is_unix && memchr(last->text.at, ':', last->text.length);
+	at = TEXT_JOIN(at, ipv6 ? SLICE("for=\"[") : SLICE("for="), last->is_unix ? SLICE("unknown") : last->text,
+				   ipv6 ? SLICE("]\";proto=") : SLICE(";proto="), seen, host.length ? SLICE(";host=\"") : SLICE(""),
+				   host, host.length ? SLICE("\"\r\n") : SLICE("\r\n")); /* host_valid(): no quotes */
+	return at;
 }
 
 /* Writes a key, which HTTP/2 does not have (RFC 8441, section 5.1). It is not secret: it shows that a response belongs
@@ -248,9 +290,9 @@ static char *put_websocket_key(char *at) {
 }
 
 /* Returns whether the method has content, so that its absence has to be said (RFC 9110, section 8.6). */
-static bool has_content(struct slice method) {
+static bool has_content(const struct request *q) {
 	static const struct slice methods[] = {SLICE("POST"), SLICE("PUT"), SLICE("PATCH")};
-	return slice_is_one_of(method, methods, sizeof methods / sizeof *methods);
+	return q->method > METHOD_HEAD && slice_is_one_of(q->method_name, methods, sizeof methods / sizeof *methods);
 }
 
 size_t upstream_request_head(char *out, const struct upstream_request *u) {
@@ -262,17 +304,16 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 		TEXT_JOIN(out, q->method_name, SLICE(" "), u->target, SLICE(" HTTP/1.1\r\nHost: "), u->host, SLICE("\r\n"));
 	find_connection(q, &c);
 	for (struct line line; rest.length && next_line(&rest, LINES_STRICT, &line) == 1;) {
-		if (passes(u, &c, line.name)) at = text_copy(at, line.whole);
-		takes_trailers |=
-			slice_equal_nocase(line.name, SLICE("te")) && slice_has_element_nocase(line.value, SLICE("trailers"));
+		if (passes(u, &c, &line)) at = text_copy(at, line.whole);
+		takes_trailers |= line.treatment == CODINGS_TAKEN && slice_has_element_nocase(line.value, SLICE("trailers"));
 	}
 	at = put_forwarded(at, u);
 	if (q->framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
-	const bool said = q->framing == BODY_NONE && !q->websocket &&
-					  (request_has(q, FIELD_CONTENT_LENGTH) || has_content(q->method_name));
+	const bool said =
+		q->framing == BODY_NONE && !q->websocket && (request_has(q, FIELD_CONTENT_LENGTH) || has_content(q));
 	if (q->framing == BODY_LENGTH || said) at = field_line_put_length(at, q->content_length);
 	if (q->expect_continue) at = text_copy(at, SLICE("Expect: 100-continue\r\n"));
-	if (upstream_upgrades(q)) at = text_copy(at, SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
+	if (u->upgrades) at = text_copy(at, SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
 	else if (takes_trailers) at = text_copy(at, SLICE("Connection: TE\r\nTE: trailers\r\n"));
 	if (q->websocket) at = put_websocket_key(at);
 	at = text_copy(at, SLICE("\r\n"));
@@ -286,35 +327,27 @@ size_t upstream_trailers(struct slice section, char *out) {
 										 SLICE("authorization"),
 										 SLICE("cache-control"),
 										 SLICE("content-encoding"),
-										 SLICE("content-length"),
 										 SLICE("content-range"),
 										 SLICE("content-type"),
 										 SLICE("cookie"),
-										 SLICE("date"),
-										 SLICE("expect"),
 										 SLICE("expires"),
-										 SLICE("host"),
 										 SLICE("location"),
 										 SLICE("max-forwards"),
 										 SLICE("pragma"),
-										 SLICE("proxy"),
 										 SLICE("proxy-authenticate"),
 										 SLICE("proxy-authorization"),
 										 SLICE("range"),
 										 SLICE("retry-after"),
-										 SLICE("server"),
 										 SLICE("set-cookie"),
 										 SLICE("trailer"),
 										 SLICE("vary"),
 										 SLICE("www-authenticate")};
-	static const struct connection_options none;
 	struct line line;
 	char *at = out;
 	for (unsigned n = 0;
 		 n < FIELDS_MAX && line_end(section, false) < 0 && next_line(&section, LINES_STRICT, &line) == 1; n++)
-		if (!IS_ONE_OF(line.name, never) && !slice_starts_nocase(line.name, SLICE("if-")) &&
-			!is_of_proxies(line.name) && !memchr(line.name.at, '_', line.name.length) &&
-			!is_of_connection(&none, line.name))
+		if (line.treatment == PASSED_ON && !IS_ONE_OF(line.name, never) &&
+			!slice_starts_nocase(line.name, SLICE("if-")) && !memchr(line.name.at, '_', line.name.length))
 			at = field_line_put(at, line.name, line.value);
 	return (size_t)(at - out);
 }
@@ -323,14 +356,16 @@ size_t upstream_trailers(struct slice section, char *out) {
 
 /* Parses "HTTP/1.1 200 OK". */
 static bool parse_status_line(struct upstream_response *r, struct slice line) {
-	if (line.length < 12 || !slice_starts(line, SLICE("HTTP/1.")) || !text_is_digit(line.at[7]) || line.at[8] != ' ')
+	const char *const at = line.at;
+	if (line.length < 12 || !slice_starts(line, SLICE("HTTP/1.")) || at[7] < '0' || at[7] > '9' || at[8] != ' ')
 		return false;
-	r->keep_alive = line.at[7] != '0';
+	r->keep_alive = at[7] != '0';
 	for (int i = 9; i < 12; i++) {
-		if (!text_is_digit(line.at[i])) return false;
-		r->status = r->status * 10 + (line.at[i] - '0');
+		const unsigned digit = (unsigned)at[i] - '0';
+		if (digit > 9) return false;
+		r->status = r->status * 10 + (int)digit;
 	}
-	if (r->status < 100 || (line.length > 12 && line.at[12] != ' ')) return false;
+	if (r->status < 100 || (line.length > 12 && at[12] != ' ')) return false;
 	r->reason = slice_rest(line, line.length > 12 ? 13 : 12);
 	return true;
 }
@@ -338,14 +373,12 @@ static bool parse_status_line(struct upstream_response *r, struct slice line) {
 /* Notes a field that affects the framing or the connection. Returns false if it is malformed or ambiguous. */
 static bool note_field(struct upstream_response *r, const struct line *line, struct connection_options *c) {
 	const bool first = r->framing == BODY_NONE;
-	switch (request_field_name(line->name)) {
-	case FIELD_CONTENT_LENGTH:
-		r->framing = BODY_LENGTH;
-		return first && !content_length_parse(line->value, &r->content_length);
-	case FIELD_TRANSFER_ENCODING:
+	switch (line->treatment) {
+	case LENGTH: r->framing = BODY_LENGTH; return first && !content_length_parse(line->value, &r->content_length);
+	case CODING:
 		r->framing = BODY_CHUNKED;
 		return first && r->keep_alive && slice_equal_nocase(line->value, SLICE("chunked")); /* not with HTTP/1.0 */
-	case FIELD_CONNECTION: return add_options(c, line->value);
+	case OPTIONS: return add_options(c, line->value);
 	default: return true;
 	}
 }
@@ -365,13 +398,11 @@ static void settle_framing(struct upstream_response *r, const struct connection_
 /* Writes the field lines for the client. Content-Length is written only if no content of that length follows. */
 static size_t put_lines(char *out, const struct line *line, unsigned count, const struct upstream_response *r,
 						const struct connection_options *c, bool cgi) {
-	static const struct slice ours[] = {SLICE("date"), SLICE("server")};
 	char *at = out;
 	for (const struct line *end = line + count; line < end; line++) {
-		bool length = slice_equal_nocase(line->name, SLICE("content-length"));
-		if (length && (r->framing != BODY_NONE || r->status < 200 || r->status == 204)) continue;
-		if (IS_ONE_OF(line->name, ours) || (cgi && slice_equal_nocase(line->name, SLICE("status")))) continue;
-		if (!is_of_connection(c, line->name)) at = field_line_put(at, line->name, line->value);
+		if (line->treatment == LENGTH && (r->framing != BODY_NONE || r->status < 200 || r->status == 204)) continue;
+		if (line->treatment == OF_RESPONSE || (cgi && slice_equal_nocase(line->name, SLICE("status")))) continue;
+		if (!is_of_connection(c, line)) at = field_line_put(at, line->name, line->value);
 	}
 	return (size_t)(at - out);
 }
@@ -395,7 +426,7 @@ static bool note_cgi_field(struct upstream_response *r, const struct line *line,
 		return note_status(r, line->value);
 	}
 	if (slice_equal_nocase(line->name, SLICE("location")) && !*has_status) r->status = 302;
-	return !slice_equal_nocase(line->name, SLICE("transfer-encoding"));
+	return line->treatment != CODING;
 }
 
 /* Parses field lines, and the empty line after them. Returns their length, or 0 or -1 as upstream_response_parse(). */

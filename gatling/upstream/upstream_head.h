@@ -41,6 +41,7 @@ struct upstream_request {
 	const struct arrival *arrival; /* a trusted proxy's fields are passed on as well */
 	struct slice target;           /* path and query, percent-encoded; programs get only the query from it */
 	struct slice host;             /* the field Host; not for a program */
+	bool upgrades;                 /* upstream_upgrades(); not for a program */
 	bool content_first; /* nothing is sent before content has come, or its end: until then it may not be valid */
 	struct slice user;  /* the authenticated user, or absent */
 	const struct upstream_script *script; /* only for a program */

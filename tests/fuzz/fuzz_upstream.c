@@ -19,7 +19,8 @@ static void check_request(const char *data, size_t length) {
 	static const struct peer client;
 	static const struct arrival arrival = {.client = &client};
 	if (request_parse(&q, data, length) <= 0 || q.host.length > HOST_MAX) return;
-	const struct upstream_request u = {.request = &q, .arrival = &arrival, .target = SLICE("/x")};
+	const struct upstream_request u = {
+		.request = &q, .arrival = &arrival, .target = SLICE("/x"), .upgrades = upstream_upgrades(&q)};
 	size_t n = upstream_request_head(head, &u);
 	require(n <= UPSTREAM_REQUEST_MAX);
 	int parsed = request_parse(&again, head, n);
