@@ -131,7 +131,6 @@ static int start(struct worker *w) {
 	}
 	const struct upstreams_options upstreams = {.loop = w->context.loop,
 												.shared = w->upstreams,
-												.limits = &w->options->site.upstream_limits,
 												.tls_memory = &w->context.tls_memory,
 												.connections = w->upstreams_max,
 												.gzip = w->options->upstream_gzip};
@@ -305,8 +304,9 @@ static void run_conn(struct worker *w, fair_fn *ready, struct conn *c) {
 __attribute__((noinline)) static void run_upstream(struct worker *w, struct upstream_link *link,
 												   void (*run)(struct proxied *proxied),
 												   void (*run_idle)(struct upstreams *, struct upstream_link *)) {
-	const uint64_t network = link->proxied ? link->network : 0;
-	const int64_t begun_ns = network && fair_samples(&w->fair) ? io_read_clock() : 0;
+	const bool samples = link->proxied && ++w->fair.calls % FAIR_SAMPLE == 0;
+	const uint64_t network = samples ? peer_network(&link->client) : 0;
+	const int64_t begun_ns = network ? io_read_clock() : 0;
 	if (link->proxied) run(link->proxied);
 	else run_idle(w->context.exchanges.upstreams, link);
 	if (begun_ns) fair_count(&w->fair, network, (uint64_t)(io_read_clock() - begun_ns));
@@ -321,7 +321,7 @@ static bool waits(struct worker *w, const void *conn) {
 /* Reads from an upstream, unless the client of its response has to wait for others, which it may. */
 __attribute__((noinline)) static void upstream_readable(struct worker *w, struct upstream_link *link, int fd,
 														bool may_wait) {
-	const bool waits = may_wait && link->proxied && w->fair.waiting && fair_has(&w->fair, link->network);
+	const bool waits = may_wait && link->proxied && w->fair.waiting && fair_has(&w->fair, peer_network(&link->client));
 	if (!waits || !io_postpone_read(w->context.loop, fd))
 		run_upstream(w, link, proxied_readable, upstreams_idle_readable);
 }

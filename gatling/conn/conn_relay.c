@@ -135,9 +135,10 @@ static bool take_content(struct conn *c, struct conn_relay *p, struct conn_run *
 
 /* --- the response --- */
 
-static size_t unsent(const void *conn) {
-	const struct conn *c = conn;
-	return iob_bytesleft(c->outgoing->iob);
+/* Returns what the response is added to, or NULL without memory. */
+static iob *batch_of(struct conn *c) {
+	return c->outgoing || response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing) ? c->outgoing->iob
+																							   : NULL;
 }
 
 /* Decides how the end of the response is marked, and whether another request may follow. */
@@ -159,15 +160,13 @@ static int add_head(void *conn, const struct upstream_response *head, struct sli
 		if (c->input_ended) return 0; /* it would go one way only */
 		c->ending = CONN_ENDING_CLOSE;
 		connection = SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n");
-	} else if (head->status < 200) {
-		if (!c->exchange->request->minor) return head->status; /* unknown to HTTP/1.0 */
-	} else {
+	} else if (head->status >= 200) {
 		framing = settle(c, head);
 		common = c->context->common_fields[c->secure];
 		connection = http1_persistence[relay_of(c)->persistence];
 	}
-	iob *batch = c->outgoing->iob;
-	char *start = iob_reserve(batch, HTTP1_LINES_ROOM + head->reason.length + lines.length);
+	iob *const batch = batch_of(c);
+	char *start = batch ? iob_reserve(batch, HTTP1_LINES_ROOM + head->reason.length + lines.length) : NULL;
 	if (!start) return 0;
 	char *at = text_copy_number(text_copy(start, SLICE("HTTP/1.1 ")), (uint64_t)head->status);
 	at = TEXT_JOIN(at, SLICE(" "), head->reason, SLICE("\r\n"), common, connection, lines);
@@ -181,9 +180,10 @@ static int add_head(void *conn, const struct upstream_response *head, struct sli
 static bool add_piece(void *conn, struct slice piece, bool *kept) {
 	struct conn *c = conn;
 	char size[32];
-	iob *batch = c->outgoing->iob;
+	iob *const batch = batch_of(c);
 	const bool chunked = relay_of(c)->chunked;
 	size_t n = chunked ? fmt_xlonglong(size, piece.length) : 0;
+	if (!batch) return false;
 	*kept = piece.length > COPIED_MAX;
 	if (chunked && iob_addcopy(batch, size, (size_t)(text_copy(size + n, SLICE("\r\n")) - size)) == -1) return false;
 	if ((*kept ? iob_addbuf(batch, piece.at, piece.length, NULL, NULL) : iob_addcopy(batch, piece.at, piece.length)) ==
@@ -192,28 +192,23 @@ static bool add_piece(void *conn, struct slice piece, bool *kept) {
 	return !chunked || iob_addcopy(batch, "\r\n", 2) == 0;
 }
 
-static bool add_end(void *conn, struct slice trailers) {
-	const struct conn *c = conn;
-	iob *batch = c->outgoing->iob;
-	return !relay_of(c)->chunked ||
-		   (iob_addcopy(batch, "0\r\n", 3) == 0 && iob_addcopy(batch, trailers.at, trailers.length) == 0 &&
-			iob_addcopy(batch, "\r\n", 2) == 0);
+static bool add_end(void *conn, struct slice trailers, bool *added) {
+	struct conn *c = conn;
+	if (!relay_of(c)->chunked) return true;
+	iob *const batch = batch_of(c);
+	*added = true;
+	return batch && iob_addcopy(batch, "0\r\n", 3) == 0 && iob_addcopy(batch, trailers.at, trailers.length) == 0 &&
+		   iob_addcopy(batch, "\r\n", 2) == 0;
 }
 
-const struct carrier conn_carrier = {.protocol = COUNT_HTTP1,
-									 .enough = BATCH_ENOUGH,
-									 .unsent = unsent,
-									 .head = add_head,
-									 .content = add_piece,
-									 .end = add_end};
+const struct carrier conn_carrier = {
+	.protocol = COUNT_HTTP1, .enough = BATCH_ENOUGH, .head = add_head, .content = add_piece, .end = add_end};
 
 /* Fills the batch, if something has come. Returns RELAY_WAITS if there may be something to send. */
 static enum exchange_relayed prepare(struct conn *c, struct conn_relay *p) {
-	if (proxied_state(c->exchange->proxied) <= PROXIED_WAITS) return RELAY_WAITS;
-	if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing)) return RELAY_BROKEN;
 	enum exchange_relayed next = exchange_relay(c->exchange);
-	p->sending = next == RELAY_WAITS && iob_bytesleft(c->outgoing->iob);
-	if (!p->sending) response_batch_return(&c->context->batches, &c->outgoing);
+	p->sending = next == RELAY_WAITS && c->outgoing && iob_bytesleft(c->outgoing->iob);
+	if (!p->sending && c->outgoing) response_batch_return(&c->context->batches, &c->outgoing);
 	return next;
 }
 
@@ -242,6 +237,9 @@ static enum exchange_relayed move(struct conn *c, struct conn_relay *p, struct c
 		if (result == IOB_AGAIN) return RELAY_WAITS;
 		exchange_taken(c->exchange);
 		p->sending = false;
+		if (!c->exchange->ended) continue;
+		response_batch_return(&c->context->batches, &c->outgoing);
+		return RELAY_DONE;
 	}
 }
 

@@ -13,13 +13,13 @@ void exchange_clear(struct exchange *x) { memset(x, 0, offsetof(struct exchange,
 
 /* Returns the limits of a request that is passed on. */
 static const struct upstream_limits *limits_of(const struct exchange *x, const struct response *r) {
-	return r->limits ? &r->limits->upstream : upstreams_limits(x->context->upstreams);
+	return r->limits ? &r->limits->upstream : &x->context->site->options->upstream_limits;
 }
 
 /* Content that only an upstream would take is refused. */
 static enum exchange_next decided(const struct exchange *x, struct response *r) {
 	const uint64_t length = x->request->content_length;
-	const bool too_long = r->upstream && upstreams_refuse_body(limits_of(x, r), length);
+	const bool too_long = length && r->upstream && upstreams_refuse_body(limits_of(x, r), length);
 	if (!r->status && !too_long) return r->upstream ? EXCHANGE_PASSED_ON : EXCHANGE_WAITS;
 	if (too_long || (length > BODY_MAX && !x->failed)) {
 		response_drop(r);
@@ -190,7 +190,7 @@ static void log_upstream(const struct exchange *x) {
 
 void exchange_end(struct exchange *x) {
 	if (!x) return;
-	waiter_leave(&x->waiter);
+	if (exchange_waits_for_job(x)) waiter_leave(&x->waiter);
 	if (x->status) log_upstream(x);
 	else if (!x->answered) exchange_note(x, NULL, EXCHANGE_UNANSWERED, (struct slice){0}, 0);
 	proxied_free(x->proxied);

@@ -112,7 +112,8 @@ enum exchange_relayed {
 	RELAY_BROKEN  /* part of a response has been sent, and nothing can follow it */
 };
 
-/* Gives the carrier what has come of the response, until it has enough. */
+/* Gives the carrier what has come of the response, until it has enough. Call it when the carrier has sent what it was
+ * given before. */
 enum exchange_relayed exchange_relay(struct exchange *exchange);
 
 /* Notes that the carrier has sent the piece of content that it kept, if it had one. */

@@ -18,54 +18,54 @@ static void slim(struct exchange *x) {
 	x->copied = (uint32_t)size;
 }
 
-static bool give_head(struct exchange *x) {
+/* Both give something to the carrier, and add to *given how many bytes that was. Return false if it cannot go on. */
+static bool give_head(struct exchange *x, size_t *given) {
 	struct slice lines;
 	const struct upstream_response *head = proxied_head(x->proxied, &lines);
 	const bool tunnel = head->status == 101, interim = head->status < 200 && !tunnel;
+	const bool known = !interim || x->request->minor; /* HTTP/1.0 has no interim responses */
 	x->begun = true;
 	x->tunnel = tunnel;
 	if (x->added && !interim && !tunnel) {
 		char *const all = WORKSPACE(OWNER_FIELDS_MAX);
 		lines = (struct slice){.at = all, .length = owner_fields_apply(head->status, lines, slice_of(x->added), all)};
 	}
-	const int status = x->carrier->head(x->carried, head, lines);
+	const int status = known ? x->carrier->head(x->carried, head, lines) : head->status;
+	if (known) *given += 1 + lines.length;
 	if (!interim) x->status = (uint16_t)status;
 	if (tunnel) slim(x);
 	proxied_take_head(x->proxied);
 	return status;
 }
 
-static bool give_piece(struct exchange *x, struct slice piece) {
+static bool give_piece(struct exchange *x, struct slice piece, size_t *given) {
 	bool kept = false;
 	x->bytes += piece.length;
+	*given += piece.length;
 	const bool ok = x->carrier->content(x->carried, piece, &kept);
 	x->holds_piece = kept;
 	if (!kept) proxied_take(x->proxied);
 	return ok;
 }
 
+/* Gives the end to the carrier. Returns what exchange_relay() does. */
+static enum exchange_relayed give_end(struct exchange *x, bool given) {
+	if (!x->ended && !x->carrier->end(x->carried, proxied_trailers(x->proxied), &given)) return RELAY_BROKEN;
+	x->ended = true;
+	return given ? RELAY_WAITS : RELAY_DONE; /* that is sent first */
+}
+
 enum exchange_relayed exchange_relay(struct exchange *x) {
-	bool ok = true;
-	size_t unsent;
-	while (ok && !x->holds_piece && (unsent = x->carrier->unsent(x->carried)) < x->carrier->enough) {
-		const enum proxied_state state = proxied_state(x->proxied);
+	struct slice piece;
+	size_t given = 0;
+	while (!x->holds_piece && given < x->carrier->enough) {
+		const enum proxied_state state = proxied_next(x->proxied, &piece);
 		if (state <= PROXIED_WAITS) break;
-		if (state == PROXIED_HEAD) {
-			ok = give_head(x);
-		} else if (state <= PROXIED_TUNNEL) {
-			const struct slice piece = proxied_content(x->proxied);
-			if (piece.length) ok = give_piece(x, piece);
-			else if (proxied_state(x->proxied) == state) break;
-		} else if (state == PROXIED_ENDED && !x->ended) {
-			x->ended = true;
-			ok = x->carrier->end(x->carried, proxied_trailers(x->proxied));
-		} else if (unsent) {
-			break; /* that is sent first */
-		} else {
-			return state == PROXIED_ENDED ? RELAY_DONE : x->status ? RELAY_BROKEN : RELAY_FAILED;
-		}
+		if (state == PROXIED_ENDED) return give_end(x, given);
+		if (state == PROXIED_FAILED) return given ? RELAY_WAITS : x->status ? RELAY_BROKEN : RELAY_FAILED;
+		if (!(state == PROXIED_HEAD ? give_head(x, &given) : give_piece(x, piece, &given))) return RELAY_BROKEN;
 	}
-	return ok ? RELAY_WAITS : RELAY_BROKEN;
+	return RELAY_WAITS;
 }
 
 size_t exchange_room(const void *owner) {

@@ -14,11 +14,6 @@ _Static_assert((int)BLOCK_MAX <= (int)STREAMS_BLOCK, "a block of an upstream has
 
 /* --- the response --- */
 
-static size_t unsent(const void *stream) {
-	const struct stream *s = stream;
-	return s->batch ? iob_bytesleft(s->batch->iob) : 0;
-}
-
 static size_t room(const void *stream) {
 	const struct stream *s = stream;
 	return s->streams->protocol->stream_room(s);
@@ -57,17 +52,18 @@ static bool add_piece(void *stream, struct slice piece, bool *kept) {
 	return take_batch(s) && iob_addbuf(s->batch->iob, piece.at, piece.length, NULL, NULL) == 0;
 }
 
-static bool add_end(void *stream, struct slice trailers) {
+static bool add_end(void *stream, struct slice trailers, bool *added) {
 	struct stream *s = stream;
 	char *const block = WORKSPACE(STREAMS_FIELDS(UPSTREAM_TRAILERS_MAX));
 	if (!trailers.length) return true;
+	*added = true;
 	return add_block(s, (struct slice){.at = block, .length = s->streams->protocol->fields(trailers, block)});
 }
 
 /* The batch holds one piece: its turn may come long after that of another stream's. */
 #define CARRIER(counted)                                                                                               \
 	{                                                                                                                  \
-		.protocol = (counted), .checks_length = true, .enough = 1, .unsent = unsent, .room = room, .head = add_head,   \
+		.protocol = (counted), .checks_length = true, .enough = 1, .room = room, .head = add_head,                     \
 		.content = add_piece, .end = add_end                                                                           \
 	}
 const struct carrier streams_http2 = CARRIER(COUNT_HTTP2), streams_http3 = CARRIER(COUNT_HTTP3);
@@ -75,8 +71,8 @@ const struct carrier streams_http2 = CARRIER(COUNT_HTTP2), streams_http3 = CARRI
 /* Fills the batch, if it is empty, and sets s->relayed. */
 static void relay(struct stream *s) {
 	struct exchange *x = s->exchange;
-	const bool tunnel = x->tunnel;
-	if (s->relayed != RELAY_BROKEN) s->relayed = exchange_relay(x);
+	const bool tunnel = x->tunnel, sent = !s->batch || !iob_bytesleft(s->batch->iob);
+	if (s->relayed != RELAY_BROKEN) s->relayed = sent ? exchange_relay(x) : RELAY_WAITS;
 	if (s->relayed == RELAY_BROKEN) stream_drop_batch(s);
 	if (x->tunnel && !tunnel && !s->receiving) { /* it goes one way only */
 		proxied_put_end(x->proxied, (struct slice){0});

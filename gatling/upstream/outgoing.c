@@ -11,6 +11,13 @@ _Static_assert((int)OUTGOING_PIECE_MAX <= (int)FCGI_CONTENT_MAX, "a piece has to
 
 enum { SIZE_DIGITS = 5 };
 
+struct slice outgoing_rest(const struct outgoing *o) {
+	return (struct slice){.at = o->bytes + o->at, .length = o->length - o->at};
+}
+
+size_t outgoing_unsent(const struct outgoing *o) { return o->length - o->at; }
+size_t outgoing_content(const struct outgoing *o) { return o->length - o->at - o->head_unsent; }
+
 /* Makes room for `more` bytes after those to be sent. Returns false if memory runs out. */
 static bool reserve(struct outgoing *o, size_t more) {
 	size_t left = o->length - o->at, size = left + more;

@@ -29,14 +29,11 @@ struct outgoing {
 };
 
 /* Return the bytes that have not been sent, and how many they are. */
-static inline struct slice outgoing_rest(const struct outgoing *out) {
-	return (struct slice){.at = out->bytes + out->at, .length = out->length - out->at};
-}
-
-static inline size_t outgoing_unsent(const struct outgoing *out) { return out->length - out->at; }
+struct slice outgoing_rest(const struct outgoing *out);
+size_t outgoing_unsent(const struct outgoing *out);
 
 /* Returns how many of them are content and its frames. */
-static inline size_t outgoing_content(const struct outgoing *out) { return out->length - out->at - out->head_unsent; }
+size_t outgoing_content(const struct outgoing *out);
 
 /* Add the head, content (at most OUTGOING_PIECE_MAX bytes), and the end of the content, with trailer fields if it is
  * chunked. framed: in the frames of the protocol. Return false if memory runs out. */

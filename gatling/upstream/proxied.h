@@ -55,8 +55,6 @@ void proxied_feed(struct proxied *proxied);
 /* Frees a proxied request; NULL is allowed. Its connection is used again if the response was complete. */
 void proxied_free(struct proxied *proxied);
 
-enum proxied_state proxied_state(const struct proxied *proxied);
-
 /* Returns how many bytes of memory the proxied request takes. */
 size_t proxied_memory(const struct proxied *proxied);
 
@@ -108,9 +106,9 @@ bool proxied_holds(const struct proxied *proxied);
 const struct upstream_response *proxied_head(const struct proxied *proxied, struct slice *lines);
 void proxied_take_head(struct proxied *proxied);
 
-/* PROXIED_CONTENT, PROXIED_TUNNEL: proxied_content() returns the next piece of content, or an empty slice if none has
- * come. The piece is valid until proxied_take(). */
-struct slice proxied_content(struct proxied *proxied);
+/* proxied_next() returns the state, or PROXIED_WAITS if nothing has come; with PROXIED_CONTENT the next piece of
+ * content, or of a tunnel, which is valid until proxied_take(). */
+enum proxied_state proxied_next(struct proxied *proxied, struct slice *piece);
 void proxied_take(struct proxied *proxied);
 
 /* proxied_splice_to() lets content of known length go straight from the upstream to the socket fd, unchanged, until it

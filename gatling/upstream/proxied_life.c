@@ -9,11 +9,6 @@
 #include "gatling/upstream/proxied_state.h"
 #include "gatling/upstream/upstream_gzip.h"
 
-/* As long as the response is being compressed, there is content. */
-enum proxied_state proxied_state(const struct proxied *p) {
-	return p->state == PROXIED_ENDED && p->gzip ? PROXIED_CONTENT : p->state;
-}
-
 int proxied_failure(const struct proxied *p) { return p->failure; }
 unsigned proxied_stalls(const struct proxied *p) { return p->stalls; }
 unsigned proxied_answered_ms(const struct proxied *p) { return p->answered_ms; }
@@ -57,7 +52,7 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 	const bool http = target->protocol == UPSTREAM_HTTP, fcgi = target->protocol == UPSTREAM_FCGI;
 	const struct request *q = r->request;
 	struct proxied *p;
-	io_loop *const loop = upstreams_loop(u);
+	const struct upstreams_options *const o = upstreams_options(u);
 	const bool complete = q->framing == BODY_NONE, upgrades = http && upstream_upgrades(q);
 	const size_t records = fcgi ? sizeof *p->records : 0;
 	p = malloc(sizeof *p + records + r->site.length);
@@ -65,16 +60,16 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 	char *const site = (char *)(p + 1) + records;
 	*p = (struct proxied){
 		.upstreams = u,
-		.loop = loop,
+		.loop = o->loop,
 		.target = upstream_target_retain(target),
 		.records = fcgi ? (struct fcgi_records *)(p + 1) : NULL,
 		.ready = ready,
 		.owner = owner,
 		.share = share,
 		.splice_to = -1,
-		.asker = {.network = peer_network(r->arrival->client), .site = {.at = site, .length = r->site.length}},
+		.asker = {.client = *r->arrival->client, .site = {.at = site, .length = r->site.length}},
 		.limits = *r->limits,
-		.answered_ms = (uint32_t)io_now(loop),
+		.answered_ms = (uint32_t)io_now(o->loop),
 		.head_only = q->method == METHOD_HEAD,
 		.upgrades = upgrades,
 		.must_change = q->websocket,
@@ -83,7 +78,8 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 		.content_first = r->content_first,
 		.expects = q->expect_continue,
 		.continues = !http && q->expect_continue,
-		.gzips = upstreams_compress(u) && upstream_gzip_wanted(q) && !upgrades,
+		.compresses = o->gzip,
+		.gzips = o->gzip && upstream_gzip_wanted(q) && !upgrades,
 		.repeatable = complete && is_idempotent(q) && !upgrades,
 		.out.framing = fcgi && !complete                    ? FRAMED_RECORDS
 					   : http && q->framing == BODY_CHUNKED ? FRAMED_CHUNKS
@@ -115,8 +111,9 @@ void proxied_timed_out(struct proxied *p) {
 	const bool client = p->state != PROXIED_CONNECTS && waits_for_client(p);
 	const int64_t ms = client ? PROXIED_STALL_MS : proxied_patience_ms(p, &limit);
 	const int64_t left = p->waits_from_ms + ms - io_now(p->loop);
+	p->timer_ms = 0;
 	if (left > 0) {
-		io_timeout(p->loop, p->link->fd, io_now(p->loop) + (left < PROXIED_STALL_MS ? left : PROXIED_STALL_MS));
+		proxied_set_timer(p, left);
 		return;
 	}
 	if (p->state == PROXIED_CONNECTS) {

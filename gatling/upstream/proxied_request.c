@@ -43,11 +43,17 @@ int64_t proxied_patience_ms(const struct proxied *p, const char **limit) {
 		   INT64_C(1000);
 }
 
+void proxied_set_timer(struct proxied *p, int64_t left_ms) {
+	const int64_t until_ms = io_now(p->loop) + (left_ms < PROXIED_STALL_MS ? left_ms : PROXIED_STALL_MS);
+	if (p->timer_ms && p->timer_ms <= until_ms) return;
+	p->timer_ms = until_ms;
+	io_timeout(p->loop, p->link->fd, until_ms);
+}
+
 void proxied_set_deadline(struct proxied *p) {
 	const char *limit;
-	const int64_t ms = proxied_patience_ms(p, &limit);
 	p->waits_from_ms = io_now(p->loop);
-	io_timeout(p->loop, p->link->fd, p->waits_from_ms + (ms < PROXIED_STALL_MS ? ms : PROXIED_STALL_MS));
+	proxied_set_timer(p, proxied_patience_ms(p, &limit));
 }
 
 void proxied_note_progress(struct proxied *p) {
@@ -216,6 +222,7 @@ void proxied_use(struct proxied *p, bool fresh, int failure) {
 		p->link->proxied = p;
 		p->blocked = false;
 		p->state = reused ? PROXIED_WAITS : PROXIED_CONNECTS;
+		p->timer_ms = 0;
 		proxied_set_deadline(p);
 		if (!p->complete || p->upgrades) upstream_link_send_at_once(p->link);
 		if (io_want(p->loop, p->link->fd, true, true) == -1) {

@@ -24,7 +24,8 @@ void proxied_free_input(struct proxied *p) {
 /* --- compressing --- */
 
 void proxied_free_gzip(struct proxied *p) {
-	if (p->gzip && p->share) p->share->held -= GZIP_WRITER;
+	if (!p->gzip) return;
+	if (p->share) p->share->held -= GZIP_WRITER;
 	gzip_writer_free(p->gzip);
 	p->gzip = NULL;
 }
@@ -77,7 +78,7 @@ static void parse_head(struct proxied *p) {
 	if (used > 0 && !interim && !changes) {
 		body_start_any(&p->body, p->head.framing, p->head.content_length);
 		p->link->had_much = body_rest(&p->body) > PROXIED_BUFFER;
-		if (upstreams_compress(p->upstreams)) offer_gzip(p, lines);
+		if (p->compresses) offer_gzip(p, lines);
 	}
 	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
 	if (changes && !(p->upgrades && begins_websocket(slice_first(come, (size_t)used)))) {
@@ -179,7 +180,8 @@ static struct slice next_piece(struct proxied *p) {
 	return p->piece;
 }
 
-struct slice proxied_content(struct proxied *p) {
+/* Returns the next piece of content as the owner gets it, or an empty slice if none has come. */
+static struct slice next_content(struct proxied *p) {
 	struct slice made = {0};
 	if (!p->gzip) return next_piece(p);
 	for (bool any = true; any && !made.length;) {
@@ -188,6 +190,16 @@ struct slice proxied_content(struct proxied *p) {
 		if (any && !p->piece.length) go_on(p);
 	}
 	return made;
+}
+
+enum proxied_state proxied_next(struct proxied *p, struct slice *piece) {
+	while (p->state == PROXIED_CONTENT || p->state == PROXIED_TUNNEL || (p->state == PROXIED_ENDED && p->gzip)) {
+		const enum proxied_state before = p->state;
+		*piece = next_content(p);
+		if (piece->length) return PROXIED_CONTENT;
+		if (p->state == before) return PROXIED_WAITS;
+	}
+	return p->state;
 }
 
 void proxied_take(struct proxied *p) {

@@ -22,16 +22,18 @@ struct proxied {
 	struct upstream_asker asker; /* its site is behind this struct, and the records */
 	struct upstream_limits limits;
 	uint64_t held;         /* bytes of the request's content that have been put */
-	int64_t waits_from_ms; /* when the deadline was set */
+	int64_t waits_from_ms; /* when the time began that the upstream, or the client, has to act */
+	int64_t timer_ms;      /* when the timer of the link fires, that time is over at the earliest; 0: it is not set */
 	enum proxied_state state;
 	int failure;
 	unsigned tried; /* a bit for each address that has been tried */
 	unsigned interims;
 	unsigned stalls;      /* see proxied_stalls() */
-	uint32_t sent;        /* bytes of the request since the deadline was set */
+	uint32_t sent;        /* bytes of the request since then */
 	uint32_t answered_ms; /* before there is a response: when the proxied request began */
 	bool starved;
 	bool head_only, upgrades;
+	bool compresses;     /* responses are compressed for clients that want it */
 	bool gzips;          /* the client wants gzip, and the head of the response has not come yet */
 	bool must_change;    /* no success but 101 is allowed (RFC 8441, section 5) */
 	bool repeatable;     /* the request has no content, and may be sent twice: it is kept until a response comes */
@@ -66,9 +68,13 @@ void proxied_blame(struct proxied *proxied, int status, const char *what);
 void proxied_complain(void *proxied, struct slice line);
 
 /* proxied_set_deadline() starts the time in which the upstream, or the client, has to act. proxied_note_progress() does
- * so after progress. */
+ * so after progress. Both leave the timer of the link as it is if it fires before: proxied_timed_out() sets it again.
+ */
 void proxied_set_deadline(struct proxied *proxied);
 void proxied_note_progress(struct proxied *proxied);
+
+/* Has the timer of the link fire after `left` ms, PROXIED_STALL_MS at most, unless it fires before. */
+void proxied_set_timer(struct proxied *proxied, int64_t left_ms);
 
 /* Returns how long the upstream may take now, and writes the limit's name to *limit. */
 int64_t proxied_patience_ms(const struct proxied *proxied, const char **limit);

@@ -46,9 +46,7 @@ struct upstreams *upstreams_new(const struct upstreams_options *options) {
 	return u;
 }
 
-io_loop *upstreams_loop(const struct upstreams *u) { return u->options.loop; }
-bool upstreams_compress(const struct upstreams *u) { return u->options.gzip; }
-const struct upstream_limits *upstreams_limits(const struct upstreams *u) { return u->options.limits; }
+const struct upstreams_options *upstreams_options(const struct upstreams *u) { return &u->options; }
 
 bool upstreams_refuse_body(const struct upstream_limits *limits, uint64_t bytes) {
 	static notice_time next;
@@ -294,7 +292,7 @@ const char *upstreams_address(const struct upstream_link *link) { return link->t
 void upstreams_note_response(const struct upstream_link *link, int status, int64_t ms) {
 	struct upstream_counts *counts = link->to->counts;
 	upstream_count(counts, UPSTREAM_RESPONSES, 1);
-	upstream_count(counts, UPSTREAM_ERRORS, status >= 500 && status < 600);
+	if (status >= 500 && status < 600) upstream_count(counts, UPSTREAM_ERRORS, 1);
 	upstream_count(counts, UPSTREAM_NS, ms * 1000000);
 }
 
@@ -376,10 +374,10 @@ static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to)
 /* Returns NULL, or the words for tell_full() if a client, or a site, has its share of the connections. Called only when
  * they run short. */
 static const char *has_share_of_connections(const struct upstreams *u, const struct upstream_asker *asker) {
-	const uint64_t site = hash_of(asker->site);
+	const uint64_t site = hash_of(asker->site), network = peer_network(&asker->client); /* 0: on a unix socket */
 	unsigned of_client = 0, of_site = 0;
 	for (const struct upstream_link *link = LIST_FIRST(&u->used); link; link = LIST_NEXT(link, used)) {
-		of_client += asker->network && link->network == asker->network;
+		of_client += network && peer_network(&link->client) == network;
 		of_site += link->site == site;
 	}
 	if (of_client > u->options.connections / UPSTREAM_CLIENT_SHARE)
@@ -448,7 +446,7 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			if (!link && is_ours(error)) *status = 503;
 			if (!link) continue;
 		}
-		link->network = asker->network;
+		link->client = asker->client;
 		link->site = site;
 		LIST_INSERT_HEAD(&u->used, link, used);
 		if (!to->active) to->site = site;

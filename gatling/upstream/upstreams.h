@@ -28,7 +28,7 @@ struct upstream;
 
 /* For whom a connection is taken. */
 struct upstream_asker {
-	uint64_t network;  /* of the client, see peer_network(); 0: on a unix socket */
+	struct peer client;
 	struct slice site; /* the path of its directory, "" for the root */
 };
 
@@ -42,8 +42,8 @@ struct upstream_link {
 	io_loop *loop;
 	struct tls_client *tls; /* NULL: it is clear */
 	struct upstream *to;
-	uint64_t network; /* of the client whose request it carries, as in struct upstream_asker */
-	uint64_t site;    /* the hash of that of the asker */
+	struct peer client; /* whose request it carries */
+	uint64_t site;      /* the hash of that of the asker */
 	LIST_ENTRY(upstream_link) used;
 	struct proxied *proxied; /* the proxied request that uses it; NULL: it is idle */
 	LIST_ENTRY(upstream_link) idle;
@@ -63,7 +63,6 @@ struct upstreams_shared {
 struct upstreams_options {
 	io_loop *loop;
 	const struct upstreams_shared *shared; /* must outlive the upstreams */
-	const struct upstream_limits *limits;  /* of requests that have no others; must outlive them, too */
 	size_t *tls_memory;                    /* counts the bytes of TLS_CLIENT_MEMORY of all connections */
 	unsigned connections;                  /* the most connections */
 	bool gzip;                             /* responses are compressed, see upstream_gzip.h */
@@ -75,9 +74,8 @@ struct upstreams *upstreams_new(const struct upstreams_options *options);
 /* Closes idle connections, and frees upstreams; NULL is allowed. No proxied request may be left. */
 void upstreams_free(struct upstreams *upstreams);
 
-io_loop *upstreams_loop(const struct upstreams *upstreams);
-bool upstreams_compress(const struct upstreams *upstreams);
-const struct upstream_limits *upstreams_limits(const struct upstreams *upstreams);
+/* Returns a copy of the options that upstreams_new() was given. */
+const struct upstreams_options *upstreams_options(const struct upstreams *upstreams);
 
 /* Returns whether the content of a request has more bytes than its limits allow, and reports that. */
 bool upstreams_refuse_body(const struct upstream_limits *limits, uint64_t bytes);
