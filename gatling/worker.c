@@ -318,19 +318,25 @@ static bool waits(struct worker *w, const void *conn) {
 	return w->fair.waiting && fair_waits(&w->fair, conn_peer(conn), w->context.site.now_ms);
 }
 
+/* Calls io_postpone_read() or io_postpone_write(). */
+static bool postpone(struct worker *w, bool (*how)(io_loop *loop, int fd), int fd) {
+	const bool postponed = how(w->context.loop, fd);
+	w->postponed |= postponed;
+	return postponed;
+}
+
 /* Reads from an upstream, unless the client of its response has to wait for others, which it may. */
 __attribute__((noinline)) static void upstream_readable(struct worker *w, struct upstream_link *link, int fd,
 														bool may_wait) {
 	const bool waits = may_wait && link->proxied && w->fair.waiting && fair_has(&w->fair, peer_network(&link->client));
-	if (!waits || !io_postpone_read(w->context.loop, fd))
-		run_upstream(w, link, proxied_readable, upstreams_idle_readable);
+	if (!waits || !postpone(w, io_postpone_read, fd)) run_upstream(w, link, proxied_readable, upstreams_idle_readable);
 }
 
 static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	switch (kind_of(cookie)) {
 	case COOKIE_CONNECTION:
-		if (waits(w, cookie) && io_postpone_read(w->context.loop, fd)) break;
+		if (waits(w, cookie) && postpone(w, io_postpone_read, fd)) break;
 		if (w->acceptor.sampling) accept_note_wait(&w->acceptor, cookie, fd);
 		run_conn(w, conn_readable, cookie);
 		break;
@@ -345,7 +351,7 @@ static void writable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	if (kind_of(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, proxied_writable, upstreams_idle_readable);
 	else if (kind_of(cookie) == COOKIE_QUIC) quic_writable(cookie);
-	else if (!waits(w, cookie) || !io_postpone_write(w->context.loop, fd)) run_conn(w, conn_writable, cookie);
+	else if (!waits(w, cookie) || !postpone(w, io_postpone_write, fd)) run_conn(w, conn_writable, cookie);
 }
 
 /* Runs the connections of addresses that take most of the time, after all others: at least one reader and one writer,
@@ -353,11 +359,13 @@ static void writable(struct worker *w, int fd) {
 static void run_postponed(struct worker *w) {
 	io_loop *loop = w->context.loop;
 	int64_t turn_ns = 0, until_ns = 0;
+	w->postponed = false;
 	w->context.read_most = CONN_PIECE;
 	for (int fd = io_postponed_read(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_read(loop) : -1) {
 		void *cookie = io_cookie(loop, fd);
 		if (!turn_ns) turn_ns = fair_turn_ns(&w->fair, w->context.site.now_ms);
 		if (!until_ns) until_ns = io_read_clock() + turn_ns;
+		w->postponed = true; /* there may be more */
 		if (kind_of(cookie) == COOKIE_UPSTREAM) upstream_readable(w, cookie, fd, false);
 		else run_conn(w, conn_readable, cookie);
 	}
@@ -365,6 +373,7 @@ static void run_postponed(struct worker *w) {
 	for (int fd = io_postponed_write(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_write(loop) : -1) {
 		if (!turn_ns) turn_ns = fair_turn_ns(&w->fair, w->context.site.now_ms);
 		if (!until_ns) until_ns = io_read_clock() + turn_ns;
+		w->postponed = true;
 		run_conn(w, conn_writable, io_cookie(loop, fd));
 	}
 	w->context.read_most = CONN_SCRATCH;
@@ -448,7 +457,7 @@ static int run_turn(struct worker *w) {
 		w->context.site.now_ms - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
 	uint64_t until = w->context.sent + w->context.share; /* the writers that are left come first in the next turn */
 	for (int fd; w->context.sent < until && (fd = io_canwrite(w->context.loop)) != -1;) writable(w, fd);
-	run_postponed(w);
+	if (w->postponed) run_postponed(w);
 	/* new clients come after those that have begun to load a page */
 	if (accepts(&w->acceptor)) accept_all(&w->acceptor);
 	gauge_set(COUNT_SENT, w->context.sent);

@@ -72,6 +72,7 @@ struct worker {
 	unsigned quic_port;     /* that is announced; 0: none */
 	unsigned upstreams_max; /* how many connections to upstreams there may be */
 	bool private_descriptors, quit;
+	bool postponed;         /* some descriptors may be postponed, see io_postpone_read() */
 	int error;              /* why it could not start */
 	bool hangs;             /* it has ended, but a thread that uses its memory has not: see site_context_close() */
 	int64_t drain_until_ms; /* 0: no limit */
