@@ -12,12 +12,6 @@
 #include "gatling/conn/refuse.h"
 #include "gatling/http2/http2.h"
 
-/* Counts the connection in the gauge of its state. GAUGE_CONNECTIONS_PROXY is the gauge of the first state. */
-static void count_state(struct conn *c, uint8_t state) {
-	c->counted = state;
-	count_one(GAUGE_CONNECTIONS_PROXY + state);
-}
-
 struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure, bool proxied,
 					  const struct peer *peer) {
 	struct conn *c = calloc(1, sizeof *c);
@@ -38,7 +32,8 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->state = proxied ? CONN_PROXY : secure ? CONN_HANDSHAKE : CONN_IDLE;
 	__atomic_store_n(&w->connections, w->connections + 1, __ATOMIC_RELAXED);
 	count_one(COUNT_ACCEPTED);
-	count_state(c, c->state);
+	c->counted = c->state;
+	count_one(GAUGE_CONNECTIONS_PROXY + c->counted); /* that is the gauge of the first state */
 	return c;
 }
 
@@ -213,7 +208,8 @@ static bool wants_input(const struct conn *c) {
 	case CONN_HEAD:
 	case CONN_BODY:
 	case CONN_LINGER: return true;
-	case CONN_PASS: return conn_relay_wants_input(c);
+	/* after the content of its request, the client may send another request, end its side, or go away */
+	case CONN_PASS: return !c->input && !c->input_ended;
 	case CONN_HTTP2: return !c->input_ended && !(c->frames_wait && c->ending);
 	case CONN_CONTINUE:
 	case CONN_JOB:
@@ -256,8 +252,8 @@ static void wait_or_close(struct conn_context *w, struct conn *c, struct conn_ru
 	}
 	if (run->progress) conn_set_deadline(c);
 	if (c->counted != c->state) {
-		uncount_one(GAUGE_CONNECTIONS_PROXY + c->counted);
-		count_state(c, c->state);
+		gauge_move(GAUGE_CONNECTIONS_PROXY + c->counted, GAUGE_CONNECTIONS_PROXY + c->state);
+		c->counted = c->state;
 	}
 	if (io_want(w->loop, c->fd, wants_input(c), wants_output(c)) == -1) conn_close(w, c);
 	else update_memory(w, c);

@@ -6,9 +6,6 @@
 #include "gatling/conn/conn_relay.h"
 #include "gatling/http2/http2.h"
 
-/* Bytes of a body that is copied: send(2) with one buffer costs less than sendmsg(2) with two. */
-enum { BODY_COPIED = 2048 };
-
 static const struct slice continue_line = SLICE("HTTP/1.1 100 Continue\r\n\r\n");
 
 /* --- clients --- */
@@ -66,7 +63,7 @@ static void begin_exchange(struct conn *c, struct exchange *x, const struct requ
 	x->carried = c;
 	x->request = q;
 	x->arrival = arrival_of(c);
-	x->started_ns = c->outgoing->started_ns;
+	x->started_ns = c->outgoing ? c->outgoing->started_ns : c->context->site.now_ns;
 	x->counted = c->admitted;
 	x->rated = c->rated;
 }
@@ -80,35 +77,18 @@ static void find_proxy(const struct conn *c, struct exchange *x, struct peer *pr
 
 /* --- responses --- */
 
-/* Appends a response to the batch, and takes its file and source over, even if that fails. *body_length becomes the
- * length of its content. Returns false if memory runs out; then the batch cannot be sent. */
-static bool write_response(const struct conn *c, struct response *r, bool head_only, enum persistence persistence,
-						   uint64_t *body_length) {
-	iob *batch = c->outgoing->iob;
-	struct slice copied = head_only ? (struct slice){0} : response_in_memory(r);
-	if (copied.length > BODY_COPIED) copied.length = 0;
-	char *const start = iob_reserve(batch, HTTP1_LINES_ROOM + response_fields_room(r) + copied.length);
-	const struct slice common = c->context->common_fields[c->secure];
-	char *at = start ? response_head(r, common, http1_persistence[persistence], start, body_length) : NULL;
-	if (!at) {
+/* Appends a response to those under way. Returns false if memory runs out; then they cannot be sent. */
+static bool respond(struct conn *c, struct exchange *x, struct response *r, bool head_only,
+					enum persistence persistence) {
+	const struct response_lines lines = {c->context->common_fields[c->secure], http1_persistence[persistence]};
+	uint64_t bytes;
+	if (persistence == PERSIST_NOT && c->ending == CONN_ENDING_NONE) c->ending = CONN_ENDING_CLOSE;
+	if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing)) {
 		response_drop(r);
 		return false;
 	}
-	at = TEXT_JOIN(at, SLICE("\r\n"), copied);
-	iob_commit(batch, (size_t)(at - start));
-	if (!head_only && !copied.length) return response_content(batch, r) == 0;
-	if (head_only) *body_length = 0;
-	response_drop(r);
-	return true;
-}
-
-/* Appends a response to those under way. Returns false if memory runs out. */
-static bool respond(struct conn *c, struct exchange *x, struct response *r, bool head_only,
-					enum persistence persistence) {
-	uint64_t bytes;
-	if (persistence == PERSIST_NOT && c->ending == CONN_ENDING_NONE) c->ending = CONN_ENDING_CLOSE;
 	c->outgoing->files += r->representation && r->representation->fd != -1;
-	if (!write_response(c, r, head_only, persistence, &bytes)) return false;
+	if (!response_write(c->outgoing->iob, r, lines, head_only, &bytes)) return false;
 	if (!c->outgoing->responses++) c->outgoing->sampled = (uint8_t)counters_sample();
 	exchange_note(x, c->outgoing, r->status, r->user, bytes);
 	return true;
@@ -199,7 +179,7 @@ static enum conn_state begin_relay(struct conn *c) {
 }
 
 static bool is_full(const struct response_batch *x) {
-	if (!x->responses) return false;
+	if (!x) return false;
 	return x->responses >= CONN_PIPELINE_MAX || x->files >= CONN_PIPELINE_FILES ||
 		   iob_bytesleft(x->iob) >= CONN_PIPELINE_BYTES || iob_parts(x->iob) >= IOB_PART_LIMIT / 4 ||
 		   x->lines_length >= CONN_PIPELINE_BYTES;
@@ -219,13 +199,13 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	begin_exchange(c, &x, &q);
 	if (n < 0) return refuse_status(c, run, &x, -n, q.method == METHOD_HEAD);
 	/* the response to a request with a body waits for the body; those before it must not */
-	if (q.framing != BODY_NONE && c->outgoing->responses) return CONN_WRITE;
+	if (q.framing != BODY_NONE && c->outgoing) return CONN_WRITE;
 	name_host(c, &x, host);
 	enum exchange_next next = exchange_begin(&x, &r);
 	c->requests += x.counted && !c->admitted;
 	c->admitted = x.counted;
 	c->rated = x.rated;
-	if (next != EXCHANGE_ANSWERED && c->outgoing->responses) return CONN_WRITE;
+	if (next != EXCHANGE_ANSWERED && c->outgoing) return CONN_WRITE;
 	run->input = slice_rest(run->input, (size_t)n);
 	c->begun = true;
 	c->admitted = c->rated = false;
@@ -250,10 +230,8 @@ enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 	if (run->known && ends_no_line(run->input, run->known)) return CONN_HEAD;
 	/* RFC 9113, sections 3.3 and 3.4: the preface is at the start of a connection; with TLS, ALPN decides */
 	if (!c->begun && !c->tls && http2_begins(run->input.at, run->input.length)) return CONN_HTTP2;
-	if (!response_batch_take(&c->context->batches, BATCH_LARGE, &c->outgoing)) return CONN_CLOSED;
 	while (next == CONN_IDLE && run->input.length && !c->ending && !is_full(c->outgoing)) next = take_request(c, run);
 	run->known = next == CONN_HEAD ? run->input.length : 0;
-	if (c->outgoing && !c->outgoing->responses) response_batch_return(&c->context->batches, &c->outgoing);
 	return c->outgoing && (next == CONN_IDLE || next == CONN_HEAD) ? CONN_WRITE : next;
 }
 

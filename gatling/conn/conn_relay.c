@@ -7,6 +7,9 @@
 #include "gatling/base/slice.h"
 #include "gatling/http/field_line.h"
 
+/* Bytes of the status line, of fields such as Server and Date, and of Connection. */
+enum { LINES_ROOM = 512 };
+
 enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, SPLICE_LEAST = 64 * 1024 }; /* bytes */
 
 /* What HTTP/1.1 keeps for an exchange, behind it. There may be thousands: the order of the members leaves no gaps. */
@@ -47,9 +50,6 @@ void conn_end_exchange(struct conn *c) {
 size_t conn_exchange_memory(const struct conn *c) {
 	return exchange_memory(c->exchange) + relay_of(c)->trailers_length;
 }
-
-/* After the content of its request, the client may send another request, end its side, or go away. */
-bool conn_relay_wants_input(const struct conn *c) { return !c->input && !c->input_ended; }
 
 bool conn_relay_has_request(const struct conn *c) { return !body_pending(&relay_of(c)->body) && !c->exchange->tunnel; }
 
@@ -166,7 +166,7 @@ static int add_head(void *conn, const struct upstream_response *head, struct sli
 		connection = http1_persistence[relay_of(c)->persistence];
 	}
 	iob *const batch = batch_of(c);
-	char *start = batch ? iob_reserve(batch, HTTP1_LINES_ROOM + head->reason.length + lines.length) : NULL;
+	char *start = batch ? iob_reserve(batch, LINES_ROOM + head->reason.length + lines.length) : NULL;
 	if (!start) return 0;
 	char *at = text_copy_number(text_copy(start, SLICE("HTTP/1.1 ")), (uint64_t)head->status);
 	at = TEXT_JOIN(at, SLICE(" "), head->reason, SLICE("\r\n"), common, connection, lines);

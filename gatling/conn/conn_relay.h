@@ -5,9 +5,6 @@
 
 #include "gatling/conn/conn_state.h"
 
-/* Bytes of the status line, of fields such as Server and Date, and of Connection. */
-enum { HTTP1_LINES_ROOM = 512 };
-
 /* Whether the connection persists after a response, and the field line that says so. */
 enum persistence {
 	PERSIST_SILENTLY, /* HTTP/1.1: the default, without a field */

@@ -157,10 +157,8 @@ bool conn_extend_deadline(struct conn *conn, enum wait_for what);
 /* Returns the bytes of memory of its exchange, which there must be. */
 size_t conn_exchange_memory(const struct conn *conn);
 
-/* CONN_PASS: what it waits for; whether it reads; and whether all of the request has come, so that the client may end
- * its side. */
+/* CONN_PASS: what it waits for; and whether all of the request has come, so that the client may end its side. */
 enum wait_for conn_relay_waits(const struct conn *conn);
-bool conn_relay_wants_input(const struct conn *conn);
 bool conn_relay_has_request(const struct conn *conn);
 
 /* --- conn_http1.c: the functions of the states; they return the next state, or the same one if it has to wait --- */

@@ -13,7 +13,8 @@
 
 enum {
 	PART_HEAD_ROOM = 256, /* bytes of the head of a part of multipart/byteranges, without its media type */
-	FILE_COPIED = 2048    /* bytes; so few are read into the batch: sending them from the file takes four calls */
+	FILE_COPIED = 2048,   /* bytes; so few are read into the batch: sending them from the file takes four calls */
+	BODY_COPIED = 2048    /* bytes in memory that are copied: send(2) with one buffer costs less than sendmsg(2) */
 };
 
 const struct slice response_allow = SLICE("GET, HEAD, OPTIONS");
@@ -246,12 +247,6 @@ size_t response_fields(struct response *r, char *out, uint64_t *content_length) 
 	return (size_t)(end - out);
 }
 
-char *response_head(struct response *r, struct slice common, struct slice more, char *out, uint64_t *content_length) {
-	char *at = TEXT_JOIN(out, response_status_line(r->status), common, more);
-	const size_t fields = response_fields(r, at, content_length);
-	return fields ? at + fields : NULL;
-}
-
 bool response_has_ready_block(const struct response *r) {
 	return r->status == 200 && r->representation && !r->lines.length;
 }
@@ -280,4 +275,24 @@ void response_drop(struct response *r) {
 	if (r->source.owner) r->source.release(r->source.owner);
 	r->representation = NULL;
 	r->source.owner = NULL;
+}
+
+bool response_write(iob *batch, struct response *r, struct response_lines lines, bool head_only, uint64_t *length) {
+	const struct slice status = response_status_line(r->status);
+	struct slice copied = head_only ? (struct slice){0} : response_in_memory(r);
+	if (copied.length > BODY_COPIED) copied.length = 0;
+	const size_t room = status.length + lines.common.length + lines.more.length + response_fields_room(r);
+	char *const start = iob_reserve(batch, room + strlen("\r\n") + copied.length);
+	char *at = start ? TEXT_JOIN(start, status, lines.common, lines.more) : NULL;
+	const size_t fields = start ? response_fields(r, at, length) : 0;
+	if (!fields) {
+		response_drop(r);
+		return false;
+	}
+	at = TEXT_JOIN(at + fields, SLICE("\r\n"), copied);
+	iob_commit(batch, (size_t)(at - start));
+	if (!head_only && !copied.length) return response_content(batch, r) == 0;
+	if (head_only) *length = 0;
+	response_drop(r);
+	return true;
 }

@@ -90,13 +90,17 @@ struct slice response_status_line(int status);
  * boundary. */
 size_t response_fields(struct response *response, char *out, uint64_t *content_length);
 
-/* Writes a head of HTTP/1.1 without its empty line: the status line, two times further lines, which need room besides,
- * and those of response_fields(). Returns where it ends, or NULL without randomness. */
-char *response_head(struct response *response, struct slice common, struct slice more, char *out,
-					uint64_t *content_length);
-
 /* Returns whether it has only the fields of its representation, whose header block may be ready. */
 bool response_has_ready_block(const struct response *response);
+
+/* Appends a response of HTTP/1.1 to the batch, which takes over the representation and the source, even if this fails:
+ * the status line, these lines, those of response_fields(), and unless head_only the content, whose length becomes
+ * *content_length. Returns false without memory, or randomness; then the batch cannot be sent. */
+struct response_lines {
+	struct slice common, more;
+};
+bool response_write(iob *batch, struct response *response, struct response_lines lines, bool head_only,
+					uint64_t *content_length);
 
 /* Returns the content if it is a whole file in memory; else an absent slice. */
 struct slice response_in_memory(const struct response *response);

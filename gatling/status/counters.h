@@ -48,6 +48,12 @@ static inline void count_one(enum value value) { count_n(value, 1); }
 /* Lowers a gauge by one. */
 static inline void uncount_one(enum value value) { counter_add(&counters->value[value], (uint64_t)-1); }
 
+/* Moves one from a gauge to another. */
+static inline void gauge_move(enum value from, enum value to) {
+	uncount_one(from);
+	count_one(to);
+}
+
 static inline void gauge_set(enum value value, uint64_t n) { counter_set(&counters->value[value], n); }
 
 static inline void count_answer(enum value protocol, int status) {
