@@ -64,13 +64,6 @@ static inline bool slice_is_one_of_nocase(struct slice s, const struct slice *li
 	return false;
 }
 
-/* Returns whether s begins with one of a list, without regard to the case of ASCII letters. */
-static inline bool slice_starts_as_one_of_nocase(struct slice s, const struct slice *list, size_t count) {
-	for (size_t i = 0; i < count; i++)
-		if (slice_starts_nocase(s, list[i])) return true;
-	return false;
-}
-
 /* Returns the first length bytes of s, which must not be shorter. */
 static inline struct slice slice_first(struct slice s, size_t length) {
 	return (struct slice){.at = s.at, .length = length};

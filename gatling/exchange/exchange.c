@@ -190,7 +190,7 @@ static void log_upstream(const struct exchange *x) {
 
 void exchange_end(struct exchange *x) {
 	if (!x) return;
-	if (exchange_waits_for_job(x)) waiter_leave(&x->waiter);
+	if (x->waits) waiter_leave(&x->waiter);
 	if (x->status) log_upstream(x);
 	else if (!x->answered) exchange_note(x, NULL, EXCHANGE_UNANSWERED, (struct slice){0}, 0);
 	proxied_free(x->proxied);

@@ -372,8 +372,8 @@ bool request_plausible(const char *buffer, size_t length) {
 /* Copies s to *at, and moves *at behind the copy. Returns the copy; an absent slice stays absent. */
 static struct slice copy(char **at, struct slice s) {
 	if (!s.at) return s;
-	struct slice copied = {.at = *at, .length = s.length};
-	*at = text_copy(*at, s);
+	struct slice copied = {.at = memcpy(*at, s.at, s.length), .length = s.length};
+	*at += s.length;
 	return copied;
 }
 

@@ -18,7 +18,20 @@ struct upstream_counts {
 struct upstream_counts *upstream_counts_of(const char *address);
 
 static inline void upstream_count(struct upstream_counts *counts, enum upstream_value value, int64_t n) {
-	__atomic_fetch_add(&counts->value[value], (uint64_t)n, __ATOMIC_RELAXED);
+	if (n) __atomic_fetch_add(&counts->value[value], (uint64_t)n, __ATOMIC_RELAXED);
+}
+
+/* Counts a response with that status, whose head took so long. */
+static inline void upstream_count_response(struct upstream_counts *counts, int status, int64_t ns) {
+	upstream_count(counts, UPSTREAM_RESPONSES, 1);
+	upstream_count(counts, UPSTREAM_ERRORS, status >= 500 && status < 600);
+	upstream_count(counts, UPSTREAM_NS, ns);
+}
+
+/* Counts connections that have become active, and idle. */
+static inline void upstream_count_links(struct upstream_counts *counts, int active, int idle) {
+	upstream_count(counts, UPSTREAM_ACTIVE, active);
+	upstream_count(counts, UPSTREAM_IDLE, idle);
 }
 
 /* Returns the counters of the i-th address. After the last one it returns those of "others", if these are in use, and

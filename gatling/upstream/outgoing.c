@@ -40,7 +40,8 @@ static bool reserve(struct outgoing *o, size_t more) {
 }
 
 static void add(struct outgoing *o, struct slice s) {
-	o->length = (size_t)(text_copy(o->bytes + o->length, s) - o->bytes);
+	if (s.length) memcpy(o->bytes + o->length, s.at, s.length);
+	o->length += s.length;
 }
 
 bool outgoing_begin(struct outgoing *o, struct slice head) {
@@ -95,10 +96,11 @@ bool outgoing_end(struct outgoing *o, struct slice trailers) {
 	return true;
 }
 
-void outgoing_sent(struct outgoing *o, size_t length) {
+struct slice outgoing_sent(struct outgoing *o, size_t length) {
 	o->at += length;
 	o->head_unsent -= length < o->head_unsent ? length : o->head_unsent;
 	o->joins &= o->frame >= o->at;
+	return outgoing_rest(o);
 }
 
 void outgoing_rewind(struct outgoing *o) {

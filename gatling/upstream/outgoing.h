@@ -41,8 +41,9 @@ bool outgoing_begin(struct outgoing *out, struct slice head);
 bool outgoing_put(struct outgoing *out, struct slice content, bool framed);
 bool outgoing_end(struct outgoing *out, struct slice trailers);
 
-/* Notes that length bytes have been sent. They are kept until outgoing_forget(). */
-void outgoing_sent(struct outgoing *out, size_t length);
+/* Notes that length bytes have been sent. They are kept until outgoing_forget(). Returns those that are left to be
+ * sent. */
+struct slice outgoing_sent(struct outgoing *out, size_t length);
 
 /* Starts again with the head. The request must have no content. */
 void outgoing_rewind(struct outgoing *out);

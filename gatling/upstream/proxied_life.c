@@ -67,7 +67,9 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 		.owner = owner,
 		.share = share,
 		.splice_to = -1,
-		.asker = {.client = *r->arrival->client, .site = {.at = site, .length = r->site.length}},
+		.asker = {.client = *r->arrival->client,
+				  .site = {.at = site, .length = r->site.length},
+				  .site_hash = slice_hash(0, r->site)},
 		.limits = *r->limits,
 		.answered_ms = (uint32_t)io_now(o->loop),
 		.head_only = q->method == METHOD_HEAD,
@@ -86,7 +88,7 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 															: FRAMED_NOT,
 	};
 	if (fcgi) *p->records = (struct fcgi_records){0};
-	(void)text_copy(site, r->site);
+	if (r->site.length) memcpy(site, r->site.at, r->site.length);
 	if (!outgoing_begin(&p->out, (struct slice){.at = head, .length = write_head(head, target, r, upgrades)})) {
 		proxied_free(p);
 		return NULL;
@@ -110,10 +112,10 @@ void proxied_timed_out(struct proxied *p) {
 	char what[80];
 	const bool client = p->state != PROXIED_CONNECTS && waits_for_client(p);
 	const int64_t ms = client ? PROXIED_STALL_MS : proxied_patience_ms(p, &limit);
-	const int64_t left = p->waits_from_ms + ms - io_now(p->loop);
+	const int64_t now_ms = io_now(p->loop), left = p->waits_from_ms + ms - now_ms;
 	p->timer_ms = 0;
 	if (left > 0) {
-		proxied_set_timer(p, left);
+		proxied_set_timer(p, now_ms, left);
 		return;
 	}
 	if (p->state == PROXIED_CONNECTS) {
@@ -138,8 +140,7 @@ void proxied_free(struct proxied *p) {
 	const enum link_end end = kept ? LINK_KEPT : whole && !p->held ? LINK_DONE : LINK_BROKEN;
 	if (p->link) upstreams_return(p->upstreams, p->link, end);
 	outgoing_forget(&p->out);
-	proxied_free_input(p);
-	proxied_free_gzip(p);
+	proxied_drop_response(p);
 	upstream_target_release(p->target);
 	free(p->lines);
 	free(p);

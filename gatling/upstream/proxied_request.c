@@ -43,8 +43,8 @@ int64_t proxied_patience_ms(const struct proxied *p, const char **limit) {
 		   INT64_C(1000);
 }
 
-void proxied_set_timer(struct proxied *p, int64_t left_ms) {
-	const int64_t until_ms = io_now(p->loop) + (left_ms < PROXIED_STALL_MS ? left_ms : PROXIED_STALL_MS);
+void proxied_set_timer(struct proxied *p, int64_t now_ms, int64_t left_ms) {
+	const int64_t until_ms = now_ms + (left_ms < PROXIED_STALL_MS ? left_ms : PROXIED_STALL_MS);
 	if (p->timer_ms && p->timer_ms <= until_ms) return;
 	p->timer_ms = until_ms;
 	io_timeout(p->loop, p->link->fd, until_ms);
@@ -53,7 +53,7 @@ void proxied_set_timer(struct proxied *p, int64_t left_ms) {
 void proxied_set_deadline(struct proxied *p) {
 	const char *limit;
 	p->waits_from_ms = io_now(p->loop);
-	proxied_set_timer(p, proxied_patience_ms(p, &limit));
+	proxied_set_timer(p, p->waits_from_ms, proxied_patience_ms(p, &limit));
 }
 
 void proxied_note_progress(struct proxied *p) {
@@ -107,10 +107,10 @@ void proxied_flush(struct proxied *p) {
 	}
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
 	p->holds = false;
-	for (struct slice rest; can_write(p) && (rest = outgoing_rest(&p->out)).length;)
-		outgoing_sent(&p->out, write_some(p, rest));
+	struct slice rest = outgoing_rest(&p->out);
+	while (rest.length && can_write(p)) rest = outgoing_sent(&p->out, write_some(p, rest));
 	if (!p->link || p->state == PROXIED_CONNECTS) return;
-	if (outgoing_unsent(&p->out)) {
+	if (rest.length) {
 		const bool reads = upstream_link_needs_input(p->link);
 		if (reads) io_dontwantwrite(p->loop, p->link->fd);
 		if ((reads ? io_wantread(p->loop, p->link->fd) : io_wantwrite(p->loop, p->link->fd)) == -1)
@@ -200,7 +200,7 @@ static int try_connection(struct proxied *p) {
 	const ssize_t n = upstream_link_write(p->link, bytes);
 	if (n == -1 && errno == ENOTCONN && io_eagain_write(p->loop, p->link->fd) == 0) return EAGAIN; /* BSD */
 	if (n == -1 && !(p->link->tls && errno == EAGAIN)) return errno;
-	if (n > 0) outgoing_sent(&p->out, (size_t)n);
+	if (n > 0) (void)outgoing_sent(&p->out, (size_t)n);
 	p->state = PROXIED_WAITS;
 	p->blocked = false;
 	proxied_set_deadline(p);

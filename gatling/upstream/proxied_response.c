@@ -12,7 +12,7 @@ enum { SPLICE_LEAST = 16 * 1024 }; /* bytes; to copy fewer is faster */
 
 static const char cut_short[] = "has ended a connection without a whole response";
 
-void proxied_free_input(struct proxied *p) {
+static void free_input(struct proxied *p) {
 	if (p->share) p->share->held -= p->in.size;
 	/* any buffer of this size can be lent */
 	if (p->in.size == PROXIED_BUFFER) upstreams_return_buffer(p->upstreams, p->in.bytes);
@@ -23,11 +23,16 @@ void proxied_free_input(struct proxied *p) {
 
 /* --- compressing --- */
 
-void proxied_free_gzip(struct proxied *p) {
+static void free_gzip(struct proxied *p) {
 	if (!p->gzip) return;
 	if (p->share) p->share->held -= GZIP_WRITER;
 	gzip_writer_free(p->gzip);
 	p->gzip = NULL;
+}
+
+void proxied_drop_response(struct proxied *p) {
+	free_input(p);
+	free_gzip(p);
 }
 
 /* Begins to compress the response. Returns false if there is no memory for it. */
@@ -77,7 +82,7 @@ static void parse_head(struct proxied *p) {
 	bool interim = used > 0 && p->head.status < 200 && !changes;
 	if (used > 0 && !interim && !changes) {
 		body_start_any(&p->body, p->head.framing, p->head.content_length);
-		p->link->had_much = body_rest(&p->body) > PROXIED_BUFFER;
+		p->link->had_much = p->head.framing == BODY_LENGTH && p->head.content_length > PROXIED_BUFFER;
 		if (p->compresses) offer_gzip(p, lines);
 	}
 	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
@@ -111,7 +116,7 @@ const struct upstream_response *proxied_head(const struct proxied *p, struct sli
 static void go_on(struct proxied *p) {
 	bool used_up = p->in.at == p->in.length, reads = used_up || p->state == PROXIED_WAITS,
 		 open_end = p->head.until_close || p->state == PROXIED_TUNNEL;
-	if (used_up) proxied_free_input(p);
+	if (used_up) free_input(p);
 	if (p->state == PROXIED_FAILED) return;
 	if (p->state == PROXIED_CONTENT && !open_end && !body_pending(&p->body)) {
 		p->state = PROXIED_ENDED;
@@ -167,7 +172,7 @@ static struct slice next_piece(struct proxied *p) {
 			p->in.at = p->in.length;
 			break;
 		}
-		const bool in_trailers = body_in_trailers(&p->body);
+		const bool in_trailers = p->head.framing == BODY_CHUNKED && body_in_trailers(&p->body);
 		int n = body_read(&p->body, at, length, &p->piece);
 		if (n < 0) {
 			proxied_blame(p, 502, "has sent malformed chunks");
@@ -205,7 +210,7 @@ enum proxied_state proxied_next(struct proxied *p, struct slice *piece) {
 void proxied_take(struct proxied *p) {
 	if (p->link) proxied_note_progress(p);
 	if (p->gzip) {
-		if (gzip_writer_taken(p->gzip)) proxied_free_gzip(p);
+		if (gzip_writer_taken(p->gzip)) free_gzip(p);
 		return;
 	}
 	p->piece.length = 0;
@@ -309,7 +314,7 @@ static void look_at(struct proxied *p, size_t n) {
 	if (!outgoing_unsent(&p->out)) outgoing_forget(&p->out);
 	if (p->state == PROXIED_WAITS) parse_head(p);
 	if (p->records && p->records->ended && p->link) ended(p, false);
-	if (!p->in.length) proxied_free_input(p);
+	if (!p->in.length) free_input(p);
 }
 
 /* Returns whether the rest of the content should be read now, to be sent together with the head: it fits the buffer, or
@@ -341,7 +346,7 @@ static ssize_t read_response(struct proxied *p) {
 	memmove(p->in.bytes, p->in.bytes + p->in.at, p->in.length);
 	p->in.at = 0;
 	const ssize_t n = receive(p, most);
-	if (n == -1 && errno == EAGAIN && !p->in.length) proxied_free_input(p);
+	if (n == -1 && errno == EAGAIN && !p->in.length) free_input(p);
 	if (n <= 0) return n;
 	look_at(p, (size_t)n);
 	if ((size_t)n < most || !belongs_together(p)) return n;
@@ -406,7 +411,7 @@ void proxied_readable(struct proxied *p) {
 		return;
 	}
 	if (starves(p)) return;
-	const bool straight = splices(p), writes = upstream_link_needs_input(p->link);
+	const bool straight = splices(p), writes = p->blocked && upstream_link_needs_input(p->link);
 	const ssize_t n = straight ? splice_content(p) : read_response(p);
 	const int error = n == -1 ? errno : 0;
 	if (writes && p->link && (n > 0 || error == EAGAIN)) {

@@ -73,8 +73,8 @@ void proxied_complain(void *proxied, struct slice line);
 void proxied_set_deadline(struct proxied *proxied);
 void proxied_note_progress(struct proxied *proxied);
 
-/* Has the timer of the link fire after `left` ms, PROXIED_STALL_MS at most, unless it fires before. */
-void proxied_set_timer(struct proxied *proxied, int64_t left_ms);
+/* Has the timer of the link fire `left_ms` after now, PROXIED_STALL_MS at most, unless it fires before. */
+void proxied_set_timer(struct proxied *proxied, int64_t now_ms, int64_t left_ms);
 
 /* Returns how long the upstream may take now, and writes the limit's name to *limit. */
 int64_t proxied_patience_ms(const struct proxied *proxied, const char **limit);
@@ -99,8 +99,7 @@ bool proxied_repeat(struct proxied *proxied);
 
 /* --- proxied_response.c --- */
 
-/* Free the input, and the gzip writer. */
-void proxied_free_input(struct proxied *proxied);
-void proxied_free_gzip(struct proxied *proxied);
+/* Frees the input, and the gzip writer. */
+void proxied_drop_response(struct proxied *proxied);
 
 #endif

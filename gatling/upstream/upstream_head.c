@@ -30,11 +30,14 @@ struct line {
 
 static const struct {
 	unsigned char length;
-	char name[31];
+	bool begins; /* the name may go on */
+	char name[30];
 	enum treatment treatment;
 } treated[] = {
 #define TREATED(name, treatment)                                                                                       \
-	{ sizeof(name) - 1, name, treatment }
+	{ sizeof(name) - 1, false, name, treatment }
+#define BEGINS(name)                                                                                                   \
+	{ sizeof(name) - 1, true, name, OF_PROXIES }
 	TREATED("te", CODINGS_TAKEN),
 	TREATED("date", OF_RESPONSE),
 	TREATED("host", OF_REQUEST),
@@ -87,20 +90,26 @@ static const struct {
 	TREATED("wl-proxy-client-ip", OF_PROXIES),
 	TREATED("x-cluster-client-ip", OF_PROXIES),
 	TREATED("x-envoy-external-address", OF_PROXIES),
+	BEGINS("x-ssl-"),
+	BEGINS("x-original-"),
+	BEGINS("ssl-client-"),
+	BEGINS("x-forwarded-"),
+	BEGINS("x-auth-request-"),
 #undef TREATED
+#undef BEGINS
 };
 
 /* Returns what is done with a field of that name. OF_PROXIES: it says who the client is, what it has connected to or
  * what it has asked for, in the place of the request itself: something that only proxies write, and that applications
  * believe. */
 static enum treatment treatment_of(struct slice name) {
-	static const struct slice starts[] = {SLICE("ssl-client-"), SLICE("x-auth-request-"), SLICE("x-forwarded-"),
-										  SLICE("x-original-"), SLICE("x-ssl-")};
-	for (size_t i = 0; i < sizeof treated / sizeof *treated; i++)
-		if (treated[i].length == name.length && strncasecmp(treated[i].name, name.at, name.length) == 0)
+	for (size_t i = 0; i < sizeof treated / sizeof *treated; i++) {
+		const unsigned length = treated[i].length;
+		if ((name.length == length || (name.length > length && treated[i].begins)) &&
+			strncasecmp(treated[i].name, name.at, length) == 0)
 			return treated[i].treatment;
-	const bool of_proxies = slice_starts_as_one_of_nocase(name, starts, sizeof starts / sizeof *starts);
-	return of_proxies ? OF_PROXIES : PASSED_ON;
+	}
+	return PASSED_ON;
 }
 
 /* Returns the length of the line end at the start of `at`, 0 if it is not complete, or -1 if there is none. lf: LF
@@ -463,8 +472,8 @@ static int whole(int fields, size_t before, size_t length) {
 
 int upstream_response_parse(struct upstream_response *r, const char *buffer, size_t length, bool head_only,
 							char *lines) {
-	struct slice all = {.at = buffer, .length = length};
-	struct slice first = slice_first(all, chars_span(all, CHAR_TEXT)), rest = slice_rest(all, first.length);
+	struct slice rest = {.at = buffer, .length = length};
+	const struct slice first = chars_take(&rest, CHAR_TEXT);
 	*r = (struct upstream_response){0};
 	int end = line_end(rest, false);
 	if (end == 0) return whole(0, 0, length);

@@ -68,34 +68,30 @@ static void close_link(struct upstreams *u, struct upstream_link *link) {
 	free(link);
 }
 
-static void add_active(struct upstream *to, int n) {
-	to->active += (unsigned)n;
-	upstream_count(to->counts, UPSTREAM_ACTIVE, n);
+/* Counts connections that have become active, and idle. */
+static void add(struct upstream *to, int active, int idle) {
+	to->active += (unsigned)active;
+	to->idle += (unsigned)idle;
+	upstream_count_links(to->counts, active, idle);
 }
 
-static void end_use(struct upstream_link *link) {
-	LIST_REMOVE(link, used);
-	add_active(link->to, -1);
+/* Closes an idle connection that is no longer in the list of its address. */
+static void close_idle(struct upstreams *u, struct upstream_link *link) {
+	add(link->to, 0, -1);
+	close_link(u, link);
 }
 
-static void add_idle(struct upstream *to, int n) {
-	to->idle += (unsigned)n;
-	upstream_count(to->counts, UPSTREAM_IDLE, n);
-}
-
-/* Removes and returns the first idle connection, or NULL. */
+/* Takes the first idle connection off the list of an address. Returns it, or NULL. It still counts as idle. */
 static struct upstream_link *next_idle(struct upstream *to) {
 	struct upstream_link *link = LIST_FIRST(&to->kept);
 	if (!link) return NULL;
 	LIST_REMOVE(link, idle);
-	add_idle(to, -1);
 	return link;
 }
 
 void upstreams_idle_timed_out(struct upstreams *u, struct upstream_link *link) {
 	LIST_REMOVE(link, idle);
-	add_idle(link->to, -1);
-	close_link(u, link);
+	close_idle(u, link);
 }
 
 /* Returns whether an idle connection has nothing to read. */
@@ -111,7 +107,7 @@ void upstreams_idle_readable(struct upstreams *u, struct upstream_link *link) {
 
 /* Closes the idle connections to an address, and forgets its session. */
 static void forget(struct upstreams *u, struct upstream *to) {
-	for (struct upstream_link *link; (link = next_idle(to));) close_link(u, link);
+	for (struct upstream_link *link; (link = next_idle(to));) close_idle(u, link);
 	SSL_SESSION_free(to->session);
 	to->session = NULL;
 }
@@ -160,16 +156,13 @@ static struct upstream_address address_of(const struct upstream_candidate *c) {
 	return address;
 }
 
-static uint64_t hash_of(struct slice site) { return slice_hash(0, site); }
-
 /* Returns whether a site has its share of the places. An owner may write any number of addresses into rules, and have
  * all of them hang: the last place is never for a site that has others. */
-static bool has_share_of_places(const struct upstreams *u, struct slice site) {
+static bool has_share_of_places(const struct upstreams *u, uint64_t site) {
 	unsigned own = 0, others = 0;
-	const uint64_t hash = hash_of(site);
 	for (unsigned i = 0; i < u->count; i++) {
 		if (!u->at[i].active) continue;
-		if (u->at[i].site == hash) own++;
+		if (u->at[i].site == site) own++;
 		else others++;
 	}
 	return own >= (UPSTREAMS_MAX - others + 1) / 2;
@@ -201,8 +194,8 @@ static void tell_no_share(const struct upstream_address *address, struct slice s
 
 /* Returns the entry of an address. A new one may replace an entry without requests, but not `kept`. Returns NULL, which
  * is reported, if there is none, or the site has its share of them. */
-static struct upstream *find_upstream(struct upstreams *u, const struct upstream_candidate *c, struct slice site,
-									  const struct upstream *kept) {
+static struct upstream *find_upstream(struct upstreams *u, const struct upstream_candidate *c,
+									  const struct upstream_asker *asker, const struct upstream *kept) {
 	struct upstream *place = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL, *found = NULL;
 	for (unsigned i = 0; i < u->count && !found; i++) {
 		struct upstream *one = &u->at[i];
@@ -215,8 +208,8 @@ static struct upstream *find_upstream(struct upstreams *u, const struct upstream
 		tell_no_place(&address);
 		return NULL;
 	}
-	if (has_share_of_places(u, site)) {
-		tell_no_share(&address, site);
+	if (has_share_of_places(u, asker->site_hash)) {
+		tell_no_share(&address, asker->site);
 		return NULL;
 	}
 	if (found) return found;
@@ -260,8 +253,8 @@ static unsigned find_candidates(struct upstreams *u, const struct upstream_targe
 }
 
 /* Returns the address to use, or NULL. *status becomes 503 if there is no room for an address. */
-static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, struct slice site, unsigned *tried,
-							   int *status) {
+static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, const struct upstream_asker *asker,
+							   unsigned *tried, int *status) {
 	struct upstream_candidate candidate[CANDIDATES_MAX];
 	struct upstream *best = NULL;
 	unsigned chosen = 0;
@@ -272,7 +265,7 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 	for (unsigned n = 0; n < count; n++) {
 		const unsigned i = (first + n) % count;
 		if (*tried >> i & 1) continue;
-		struct upstream *one = find_upstream(u, &candidate[i], site, best);
+		struct upstream *one = find_upstream(u, &candidate[i], asker, best);
 		if (!one) *status = 503;
 		if (!one) continue;
 		bool rests = one->rests_until_ms > now_ms, best_rests = best && best->rests_until_ms > now_ms;
@@ -290,10 +283,7 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 const char *upstreams_address(const struct upstream_link *link) { return link->to->text; }
 
 void upstreams_note_response(const struct upstream_link *link, int status, int64_t ms) {
-	struct upstream_counts *counts = link->to->counts;
-	upstream_count(counts, UPSTREAM_RESPONSES, 1);
-	if (status >= 500 && status < 600) upstream_count(counts, UPSTREAM_ERRORS, 1);
-	upstream_count(counts, UPSTREAM_NS, ms * 1000000);
+	upstream_count_response(link->to->counts, status, ms * 1000000);
 }
 
 void upstreams_complain(const struct upstream_link *link, const char *what) {
@@ -364,21 +354,21 @@ static struct upstream_link *make(struct upstreams *u, struct upstream *to, int 
 	return NULL;
 }
 
-/* Returns an idle connection on which nothing has come since its last response, or NULL. */
+/* Returns an idle connection on which nothing has come since its last response, or NULL. It still counts as idle. */
 static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to) {
 	struct upstream_link *link;
-	while ((link = next_idle(to)) && !is_quiet(link)) close_link(u, link);
+	while ((link = next_idle(to)) && !is_quiet(link)) close_idle(u, link);
 	return link;
 }
 
 /* Returns NULL, or the words for tell_full() if a client, or a site, has its share of the connections. Called only when
  * they run short. */
 static const char *has_share_of_connections(const struct upstreams *u, const struct upstream_asker *asker) {
-	const uint64_t site = hash_of(asker->site), network = peer_network(&asker->client); /* 0: on a unix socket */
+	const uint64_t network = peer_network(&asker->client); /* 0: on a unix socket */
 	unsigned of_client = 0, of_site = 0;
 	for (const struct upstream_link *link = LIST_FIRST(&u->used); link; link = LIST_NEXT(link, used)) {
 		of_client += network && peer_network(&link->client) == network;
-		of_site += link->site == site;
+		of_site += link->site == asker->site_hash;
 	}
 	if (of_client > u->options.connections / UPSTREAM_CLIENT_SHARE)
 		return "further requests of a client that has an eighth are";
@@ -401,7 +391,7 @@ static const char *lacks_room(struct upstreams *u, const struct upstream *to, co
 	const char *share = in_use(u) >= all - all / 4 ? has_share_of_connections(u, asker) : NULL;
 	if (share) return share;
 	for (unsigned i = 0; i < u->count && u->connections >= all; i++)
-		if (u->at[i].idle) close_link(u, next_idle(&u->at[i]));
+		if (u->at[i].idle) close_idle(u, next_idle(&u->at[i]));
 	return u->connections < all ? NULL : "further requests are";
 }
 
@@ -426,12 +416,12 @@ static void note_site(struct upstreams *u, uint64_t site) {
 
 struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh,
 									 const struct upstream_asker *asker, unsigned *tried, int *status) {
-	const uint64_t site = hash_of(asker->site);
 	struct upstream *to;
 	*status = 502;
-	note_site(u, site);
-	while ((to = choose(u, t, asker->site, tried, status))) {
+	note_site(u, asker->site_hash);
+	while ((to = choose(u, t, asker, tried, status))) {
 		struct upstream_link *link = fresh ? NULL : take_idle(u, to);
+		const bool was_idle = link;
 		const char *lack = link ? NULL : lacks_room(u, to, asker);
 		if (lack) {
 			tell_full(u, lack);
@@ -447,10 +437,10 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			if (!link) continue;
 		}
 		link->client = asker->client;
-		link->site = site;
+		link->site = asker->site_hash;
 		LIST_INSERT_HEAD(&u->used, link, used);
-		if (!to->active) to->site = site;
-		add_active(to, 1);
+		if (!to->active) to->site = asker->site_hash;
+		add(to, 1, -was_idle);
 		upstream_count(to->counts, UPSTREAM_REQUESTS, 1);
 		return link;
 	}
@@ -460,20 +450,22 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 void upstreams_return(struct upstreams *u, struct upstream_link *link, enum link_end end) {
 	const struct linger at_once = {.l_onoff = 1};
 	struct upstream *to = link->to;
-	end_use(link);
+	LIST_REMOVE(link, used);
 	if (end != LINK_BROKEN) to->rests_until_ms = 0;
 	link->proxied = NULL;
 	link->reused = true;
 	/* both sides have everything: a reset leaves no TIME_WAIT, which would keep a port of this machine for a minute */
 	if (end == LINK_DONE && !to->address.path[0])
 		(void)setsockopt(link->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-	if (end != LINK_KEPT || to->idle >= UPSTREAM_IDLE_MAX || io_want(u->options.loop, link->fd, true, false) == -1) {
+	const bool kept =
+		end == LINK_KEPT && to->idle < UPSTREAM_IDLE_MAX && io_want(u->options.loop, link->fd, true, false) == 0;
+	add(to, -1, kept);
+	if (!kept) {
 		close_link(u, link);
 		return;
 	}
 	io_timeout(u->options.loop, link->fd, io_now(u->options.loop) + UPSTREAM_IDLE_MS);
 	LIST_INSERT_HEAD(&to->kept, link, idle);
-	add_idle(to, 1);
 }
 
 void upstreams_return_ended(struct upstreams *u, struct upstream_link *link) {
@@ -486,7 +478,8 @@ int upstreams_return_failed(struct upstreams *u, struct upstream_link *link, int
 	const bool is_tls = link->tls && error == EPROTO;
 	note_failed(u, link->to, error,
 				is_tls ? tls_client_fault(link->tls) : upstream_connect_reason(&link->to->address, error));
-	end_use(link);
+	LIST_REMOVE(link, used);
+	add(link->to, -1, 0);
 	close_link(u, link);
 	return error == ETIMEDOUT ? 504 : is_ours(error) ? 503 : 502;
 }

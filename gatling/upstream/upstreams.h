@@ -29,7 +29,8 @@ struct upstream;
 /* For whom a connection is taken. */
 struct upstream_asker {
 	struct peer client;
-	struct slice site; /* the path of its directory, "" for the root */
+	struct slice site;  /* the path of its directory, "" for the root */
+	uint64_t site_hash; /* slice_hash() of that */
 };
 
 /* A connection to an upstream. */

@@ -177,8 +177,9 @@ static void remember(const struct decision *d, const struct redirect *rule) {
 
 bool answer_known_upstream(const struct site_context *c, const struct request *q, const struct arrival *arrival,
 						   const struct known_answer *known, struct response *r) {
-	const struct slice query = known->has_query ? (struct slice){0} : q->query;
-	if (arrival->failed || !redirect_target_join(known->target, query, c->room->location, &r->location)) return false;
+	if (arrival->failed) return false;
+	if (known->has_query || !q->query.at) r->location = known->target;
+	else if (!redirect_target_join(known->target, q->query, c->room->location, &r->location)) return false;
 	r->status = 0;
 	r->upstream = known->upstream;
 	r->script = (struct upstream_script){0};
