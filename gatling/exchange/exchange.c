@@ -92,12 +92,30 @@ static bool keep_added(struct exchange *x, struct slice lines) {
 	return x->added;
 }
 
+/* Returns whether the client understands a response before that to its request: some of HTTP/1.1 take it for the one
+ * (RFC 9110, section 15.2), but browsers do not, which say that they load a page
+ * (https://www.w3.org/TR/fetch-metadata/). */
+static bool takes_hints(const struct exchange *x) {
+	struct slice lines = x->request->lines, mode;
+	if (x->carrier->protocol != COUNT_HTTP1) return true;
+	return x->request->minor && request_next_value(&lines, SLICE("sec-fetch-mode"), &mode) &&
+		   slice_equal(mode, SLICE("navigate"));
+}
+
+static bool keep_hints(struct exchange *x, struct slice lines) {
+	if (!lines.length || !takes_hints(x)) return true;
+	x->hints = strndup(lines.at, lines.length);
+	return x->hints;
+}
+
 /* Frees what pass_on() has kept. */
 static void drop_kept(struct exchange *x) {
 	free((char *)(uintptr_t)x->user.at);
 	x->user = (struct slice){0};
 	free(x->added);
 	x->added = NULL;
+	free(x->hints);
+	x->hints = NULL;
 }
 
 /* Passes the request on. Returns false without memory. */
@@ -112,7 +130,7 @@ static bool pass_on(struct exchange *x, const struct response *r) {
 											 .script = &r->script,
 											 .limits = limits_of(x, r),
 											 .site = r->site};
-	if (!keep_user(x, r->user) || !keep_added(x, r->lines)) return false;
+	if (!keep_user(x, r->user) || !keep_added(x, r->lines) || !keep_hints(x, r->hints)) return false;
 	x->proxied = proxied_new(x->context->upstreams, r->upstream, &request, x->share, upstream_ready, x);
 	return x->proxied;
 }
@@ -175,7 +193,7 @@ void exchange_note(struct exchange *x, struct response_batch *batch, int status,
 
 size_t exchange_memory(const struct exchange *x) {
 	return x->size + x->copied + x->user.length + (x->added ? strlen(x->added) : 0) +
-		   (x->proxied ? proxied_memory(x->proxied) : 0);
+		   (x->hints ? strlen(x->hints) : 0) + (x->proxied ? proxied_memory(x->proxied) : 0);
 }
 
 static void log_upstream(const struct exchange *x) {

@@ -51,6 +51,7 @@ struct exchange {
 	struct proxied *proxied; /* or NULL */
 	struct slice user;       /* the authenticated user, malloc'd; or absent */
 	char *added;             /* for owner_fields_apply(), malloc'd; NULL: nothing */
+	char *hints;             /* lines of a 103 that is sent before the response, malloc'd; NULL: none */
 	uint64_t bytes;          /* bytes of the content of the response that have come */
 	uint16_t status;         /* of the response; 0: its head has not come */
 	uint16_t come;           /* bytes of the request's content that have not yet counted as progress */

@@ -48,6 +48,17 @@ static bool give_piece(struct exchange *x, struct slice piece, size_t *given) {
 	return ok;
 }
 
+/* Gives the owner's hints to the carrier, before anything that the upstream says. */
+static bool give_hints(struct exchange *x, size_t *given) {
+	static const struct upstream_response early = {.status = 103, .reason = SLICE("Early Hints")};
+	const struct slice lines = slice_of(x->hints);
+	const bool ok = x->carrier->head(x->carried, &early, lines);
+	*given += 1 + lines.length;
+	free(x->hints);
+	x->hints = NULL;
+	return ok;
+}
+
 /* Gives the end to the carrier. Returns what exchange_relay() does. */
 static enum exchange_relayed give_end(struct exchange *x, bool given) {
 	if (!x->ended && !x->carrier->end(x->carried, proxied_trailers(x->proxied), &given)) return RELAY_BROKEN;
@@ -58,6 +69,7 @@ static enum exchange_relayed give_end(struct exchange *x, bool given) {
 enum exchange_relayed exchange_relay(struct exchange *x) {
 	struct slice piece;
 	size_t given = 0;
+	if (x->hints && !give_hints(x, &given)) return RELAY_BROKEN;
 	while (!x->holds_piece && given < x->carrier->enough) {
 		const enum proxied_state state = proxied_next(x->proxied, &piece);
 		if (state <= PROXIED_WAITS) break;

@@ -69,7 +69,7 @@ void response_status(struct response *r, int status) {
 	r->source.owner = NULL;
 	r->page_type = NULL;
 	r->varies = false;
-	r->page = r->location = r->lines = r->user = (struct slice){0};
+	r->page = r->location = r->lines = r->hints = r->user = (struct slice){0};
 	if (status == 429 || status == 503) r->lines = SLICE("Retry-After: 1\r\n"); /* seconds */
 }
 

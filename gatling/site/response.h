@@ -57,6 +57,7 @@ struct response {
 	struct slice page;     /* absent, and without other content: the page of the status is sent */
 	struct slice location; /* of 3xx */
 	struct slice lines; /* further field lines, each with its CRLF; with upstream: as header_set_added() writes them */
+	struct slice hints; /* with upstream: field lines that the client may get before its answer, with 103; or empty */
 	struct slice user;  /* who is authenticated, or with 401 and 429, who is not; or absent */
 	/* Of the path: of the owner of the site; NULL: none but the operator's. answer() sets it, response_status() does
 	 * not. */

@@ -39,6 +39,13 @@ static struct slice added_by_owner(const struct decision *d) {
 	return (struct slice){.at = text, .length = header_set_added(d->lookup.headers, d->filled, text)};
 }
 
+/* Returns the owner's hints for a page that comes from an upstream. */
+static struct slice hints_of_owner(const struct decision *d) {
+	char *const text = d->context->room->hints;
+	if (d->request->method != METHOD_GET || d->request->websocket) return (struct slice){0};
+	return (struct slice){.at = text, .length = early_hints(d->lookup.headers, text)};
+}
+
 /* Has the response pass the request on to an upstream, whatever its method. forced: the realms have not been checked
  * yet. */
 static void answer_upstream(struct decision *d, const struct redirect *rule, bool forced) {
@@ -66,6 +73,7 @@ static void answer_upstream(struct decision *d, const struct redirect *rule, boo
 	d->response->location = rule->target;
 	d->response->script = script;
 	d->response->lines = added_by_owner(d);
+	d->response->hints = hints_of_owner(d);
 }
 
 /* Answers with the file, page or index at the rewritten path. status: of the rule. Returns 0, or an errno if there is
@@ -165,7 +173,9 @@ static void remember(const struct decision *d, const struct redirect *rule) {
 	const struct response *r = d->response;
 	const bool restricted = d->lookup.restricted || d->guarded;
 	if (r->status || !r->upstream || r->upstream->protocol != UPSTREAM_HTTP || d->request->method > METHOD_HEAD) return;
-	if (!rule->by_path || restricted || r->limits || r->lines.length || tree_awaits(&d->context->tree)) return;
+	if (!rule->by_path || restricted || r->limits || r->lines.length || r->hints.length ||
+		tree_awaits(&d->context->tree))
+		return;
 	struct known_answer known = {.site = d->site->prefix,
 								 .until_ms = d->site->until_ms,
 								 .upstream = r->upstream,
