@@ -27,9 +27,8 @@ struct cache_job {
 struct job *cache_job_start(struct jobs *jobs, const struct cache_job *job);
 void cache_job_end(struct cache_job *job);
 
-/* Called in the thread when the file was read: if it is on another machine, finds out whether it has changed. Later the
- * loop does that for others. */
-void cache_job_check_remote(struct cache_job *job);
+/* Called in the thread when the file was read: finds out whether it has been written to meanwhile. */
+void cache_job_check_file(struct cache_job *job);
 
 /* Drops compressed bodies until the others are within the limit, `newest` last. */
 void cache_limit_compressed(struct cache *cache, struct cache_entry *newest);

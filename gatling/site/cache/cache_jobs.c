@@ -47,9 +47,9 @@ void cache_limit_compressed(struct cache *c, struct cache_entry *newest) {
 	if (compressed_too_much(c)) cache_entry_forget_compressed(newest);
 }
 
-void cache_job_check_remote(struct cache_job *j) {
+void cache_job_check_file(struct cache_job *j) {
 	struct stat st;
-	if (j->error || !j->from->remote) return;
+	if (j->error || j->from->fd == -1) return;
 	if (fstat(j->from->fd, &st) == -1) j->error = errno;
 	else if (!representation_unwritten(j->from, &st)) j->error = EAGAIN;
 }
@@ -83,7 +83,7 @@ static void compress_in_thread(struct job *job, const atomic_bool *stop) {
 	if ((j->encoded = encoded_find(&j->from->version, j->coding))) return;
 	j->error = j->kind == IMPROVE ? improve(j, stop, &body, &size) : gzip_compress(&stored, stop, &body, &size);
 	if (j->error) return;
-	cache_job_check_remote(j);
+	cache_job_check_file(j);
 	if (j->error) free(body);
 	else if (!(j->encoded = encoded_keep(&j->from->version, j->coding, body, size))) j->error = ENOMEM;
 }
@@ -138,7 +138,7 @@ static void measure(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
 	const struct gzip_bytes stored = representation_stored(j->from);
 	j->error = gzip_measure(&stored, stop, &j->size);
-	cache_job_check_remote(j);
+	cache_job_check_file(j);
 }
 
 static void measured(struct job *job) {
@@ -243,7 +243,7 @@ static void compute_digest(struct job *job, const atomic_bool *stop) {
 	if (f->body) j->error = digest_of_memory(content, j->digest);
 	else if (!digest_find(&f->version, j->digest))
 		j->error = digest_of_file(f->fd, f->size, job->background, stop, j->digest);
-	cache_job_check_remote(j);
+	cache_job_check_file(j);
 }
 
 static void digested(struct job *job) {
@@ -270,7 +270,7 @@ static void copy(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
 	j->body = file_read_pieces(j->from->fd, (size_t)j->from->size, PIECE, stop, NULL);
 	j->error = j->body ? 0 : errno;
-	cache_job_check_remote(j);
+	cache_job_check_file(j);
 }
 
 static void copied(struct job *job) {
