@@ -19,6 +19,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/check.h"
+#include "gatling/codec/zstd.h"
 #include "gatling/explain_url.h"
 #include "gatling/files/report.h"
 #include "gatling/media/media_type.h"
@@ -308,6 +309,14 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	return root;
 }
 
+/* Opens the directory of older versions, which is outside the root. Returns 0, or -1 after printing an error. */
+static int open_older(struct options *o, struct sandbox *s) {
+	if (!o->dictionaries) return 0;
+	if (!zstd_is_built) return notice_cannot("keep", "--dictionaries", "this build has no zstd");
+	s->also = o->site.older = open(o->dictionaries, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return s->also == -1 ? notice_cannot("read", o->dictionaries, strerror(errno)) : 0;
+}
+
 /* Requires HTTPS, as --https does, if the service manager has passed a socket for it. Refuses to combine such sockets
  * with --take-over. Returns 0, or -1 after printing an error. */
 static int consider_activation(struct options *o, const struct sockets *sockets) {
@@ -379,7 +388,8 @@ int main(int argc, char **argv) {
 	supervise_block_signals(&signals);
 	p.sandbox = (struct sandbox){.on = options.sandbox,
 								 .connects = upstreams_allow_tcp(&options.site.upstreams),
-								 .beneath = options.site.symlinks_inside};
+								 .beneath = options.site.symlinks_inside,
+								 .also = -1};
 	const bool terminal = isatty(STDERR_FILENO);
 	if (service_open(&p.service, &p.sockets, &p.datagrams.udp) == -1 || consider_activation(&options, &p.sockets) == -1)
 		return 1;
@@ -400,6 +410,7 @@ int main(int argc, char **argv) {
 	p.workers = workers_new(&options);
 	if (!p.workers || !p.broker || !p.upstreams.connector)
 		root = notice_cannot("start", "the workers", strerror(errno));
+	if (root != -1) root = open_older(&options, &p.sandbox);
 	if (root != -1) root = prepare(&options, &p, directory);
 	for (int i = 0; i < options.workers && p.workers; i++) {
 		workers_array(p.workers)[i].shown = p.status;

@@ -76,7 +76,7 @@ static size_t small_memory(const struct worker *w) {
 
 static int start(struct worker *w) {
 	unsigned kept = 0, cached, open;
-	int *keep = malloc((3 * LISTENERS_MAX + 4 + datagram_sockets_most(w->datagrams)) * sizeof *keep);
+	int *keep = malloc((3 * LISTENERS_MAX + 5 + datagram_sockets_most(w->datagrams)) * sizeof *keep);
 	if (!keep) return -1;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
 		keep[kept++] = w->acceptor.listener[i].fd;
@@ -84,6 +84,7 @@ static int start(struct worker *w) {
 		if (w->acceptor.listener[i].holder != -1) keep[kept++] = w->acceptor.listener[i].holder;
 	}
 	keep[kept++] = w->root;
+	if (w->options->site.older != -1) keep[kept++] = w->options->site.older;
 	if (mounts_descriptor(w->mounts) != -1) keep[kept++] = mounts_descriptor(w->mounts);
 	keep[kept++] = w->control.fd;
 	const int connector = broker_channel(w->upstreams->connector);

@@ -36,9 +36,10 @@ struct options {
 	bool upstream_gzip;      /* compress the responses of upstreams */
 	const char *mime;        /* file of media types; NULL: none */
 	enum log_format log;
-	const char *log_file;  /* NULL: stdout */
-	const char *log_dir;   /* a directory with a log for each site, instead; or NULL */
-	const char *error_log; /* file for the lines of base/notice.h; NULL: stderr */
+	const char *log_file;     /* NULL: stdout */
+	const char *dictionaries; /* a directory of older versions of the root; or NULL */
+	const char *log_dir;      /* a directory with a log for each site, instead; or NULL */
+	const char *error_log;    /* file for the lines of base/notice.h; NULL: stderr */
 	enum notice_level error_level;
 	struct certificate_options tls;
 	struct acme_options acme;

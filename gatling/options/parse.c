@@ -58,6 +58,7 @@ static const struct option_row table[] = {
 	{"no-cache-control", 0, GENERAL, NULL, "send only the Cache-Control fields from _headers",
 	 FLAG(site.cache_control, false)},
 	{"mime", 0, GENERAL, "FILE", "media types that precede the built-in ones", TEXT(mime)},
+	{"dictionaries", 0, GENERAL, "DIRS", "older releases: browsers get what has changed", TEXT(dictionaries)},
 	{"vhosts", 'v', GENERAL, NULL, "serve only the directories of hosts, and default/",
 	 EITHER(site.vhosts, VHOSTS_ONLY)},
 	{"no-vhosts", 'V', GENERAL, NULL, "serve DIR itself, whatever the host", EITHER(site.vhosts, VHOSTS_OFF)},
@@ -236,6 +237,7 @@ static void set_defaults(struct options *o, uint64_t memory) {
 	*o =
 		(struct options){.site.cache_control = true,
 						 .site.starter = getuid(),
+						 .site.older = -1,
 						 .site.gzip_cache = least(GZIP_CACHE, memory),
 						 .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
 						 .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,

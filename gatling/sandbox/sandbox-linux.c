@@ -91,32 +91,39 @@ static struct ruleset ruleset_of(long version, bool connects) {
 }
 
 /* Allows reading files below a directory. Returns 0 or an errno. */
-static int allow_reading(int ruleset, const char *directory) {
+static int allow_reading(int ruleset, int directory) {
 	struct landlock_path_beneath_attr rule = {.allowed_access =
 												  LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR};
-	rule.parent_fd = open(directory, O_PATH | O_CLOEXEC);
-	if (rule.parent_fd == -1) return errno;
-	int error = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == -1 ? errno : 0;
-	close(rule.parent_fd);
+	rule.parent_fd = directory;
+	return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == -1 ? errno : 0;
+}
+
+static int allow_reading_at(int ruleset, const char *directory) {
+	const int fd = open(directory, O_PATH | O_CLOEXEC);
+	if (fd == -1) return errno;
+	const int error = allow_reading(ruleset, fd);
+	close(fd);
 	return error;
 }
 
-/* Makes all files read-only, and those outside a directory inaccessible. Returns 0 or an errno. */
-static int restrict_files(const char *directory, bool connects) {
+/* Makes all files read-only, and those outside a directory, and another one (-1: none), inaccessible. Returns 0 or an
+ * errno. */
+static int restrict_files(const char *directory, int also, bool connects) {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	if (version == -1) return errno;
 	struct ruleset attributes = ruleset_of(version, connects);
 	int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
 	if (ruleset == -1) return errno;
-	int error = allow_reading(ruleset, directory);
-	if (sanitized) (void)allow_reading(ruleset, "/proc"); /* which a chroot hides */
+	int error = allow_reading_at(ruleset, directory);
+	if (!error && also != -1) error = allow_reading(ruleset, also);
+	if (sanitized) (void)allow_reading_at(ruleset, "/proc"); /* which a chroot hides */
 	if (!error && syscall(SYS_landlock_restrict_self, ruleset, 0) == -1) error = errno;
 	close(ruleset);
 	return error;
 }
 
 void sandbox_limit_files(struct sandbox *s) {
-	int error = s->on ? restrict_files(s->beneath ? "." : "/", s->connects) : SANDBOX_OFF;
+	int error = s->on ? restrict_files(s->beneath ? "." : "/", s->also, s->connects) : SANDBOX_OFF;
 	s->read_only = !error;
 	sandbox_note(s,
 				 error        ? "Landlock"
@@ -442,6 +449,6 @@ const char *sandbox_enter_connector(bool on, const struct account *user) {
 const char *sandbox_enter_resolver(bool on, const struct account *user) {
 	const char *wrong = become(user);
 	(void)prctl(PR_SET_NAME, "gatling-resolve");
-	if (!wrong && on) (void)restrict_files("/", true);
+	if (!wrong && on) (void)restrict_files("/", -1, true);
 	return wrong;
 }

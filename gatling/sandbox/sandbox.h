@@ -24,11 +24,12 @@ enum {
 	SANDBOX_OFF = -1   /* in place of an errno: turned off */
 };
 
-/* The sandbox of the server. All but the first five members are zero before the first call. */
+/* The sandbox of the server. All but the first six members are zero before the first call. */
 struct sandbox {
 	bool on;       /* limit files and system calls; privileges are always given up */
 	bool connects; /* to upstreams, over TCP */
-	bool beneath;  /* no file outside the working directory is opened */
+	bool beneath;  /* no file outside the working directory is opened, */
+	int also;      /* but for those below this one, a descriptor; -1: none */
 	/* With `connects`: the only descriptors that may listen, which no new socket can have. The count is a power of two
 	 * that divides the first; 0: none. */
 	unsigned listens_from, listens_count;

@@ -38,6 +38,7 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, struct mo
 									.descriptors = kept,
 									.open = open,
 									.gzip_bytes = o->gzip_cache / workers,
+									.older = o->older,
 									.dictionary_bytes = zstd_is_built ? o->gzip_cache / DICTIONARIES_PART : 0,
 									.cache_control = o->cache_control};
 	return (c->cache = cache_new(&options)) ? 0 : -1;

@@ -19,13 +19,14 @@ enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
 struct site_options {
 	enum vhosts vhosts;
 	bool listings;
-	bool cache_control;    /* send a default Cache-Control */
-	bool symlinks_inside;  /* do not follow those that lead out of the root */
-	uint64_t cache;        /* bytes of files in memory, of all workers together */
-	int cache_files;       /* larger files kept open, of all workers together; 0: not given */
-	uint64_t gzip_cache;   /* bytes of compressed files in memory, of all workers together; 0: compress nothing */
-	bool upstream_headers; /* the owner's fields are for the responses of upstreams, too */
-	const char *fallback;  /* URL to which requests for missing files are redirected; NULL: none */
+	bool cache_control;   /* send a default Cache-Control */
+	bool symlinks_inside; /* do not follow those that lead out of the root */
+	uint64_t cache;       /* bytes of files in memory, of all workers together */
+	int cache_files;      /* larger files kept open, of all workers together; 0: not given */
+	int older;           /* descriptor of a directory with older versions of the root, see cache_register(); -1: none */
+	uint64_t gzip_cache; /* bytes of compressed files in memory, of all workers together; 0: compress nothing */
+	bool upstream_headers;                  /* the owner's fields are for the responses of upstreams, too */
+	const char *fallback;                   /* URL to which requests for missing files are redirected; NULL: none */
 	struct upstreams_allowed upstreams;     /* to which requests may be passed on */
 	struct upstream_limits upstream_limits; /* of these requests, where the owner has no others */
 	uid_t starter;                          /* the user who started the server, whose rules may do so */

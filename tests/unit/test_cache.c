@@ -100,7 +100,8 @@ static struct cache *cache_over(const struct tree *over, uint64_t gzip_bytes) {
 										  .bytes = BYTES,
 										  .descriptors = 8,
 										  .open = 100,
-										  .gzip_bytes = gzip_bytes};
+										  .gzip_bytes = gzip_bytes,
+										  .older = -1};
 	return cache_new(&options);
 }
 

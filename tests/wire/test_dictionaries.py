@@ -2,7 +2,9 @@
 
 import base64
 import hashlib
+import os
 import random
+import subprocess
 
 import pytest
 import zstandard
@@ -153,3 +155,23 @@ def test_a_browser_is_sent_the_difference_after_a_deploy(build, root):
         browser.go(f"http://localhost:{server.port}/?again")
         assert browser.run("window.version") == 2
         assert browser.run(sent)[0] < whole / 50, (browser.run(sent), whole)
+
+
+@pytest.mark.tcp
+@pytest.mark.parametrize("flags", [(), ("--symlinks", "inside"), ("-u", "nobody")])
+def test_older_releases_in_a_directory_are_dictionaries(build, root, flags):
+    if "-u" in flags and os.geteuid() != 0:
+        pytest.skip("takes root")
+    releases = Root({f"1/{OLD_NAME}": OLD, "1/index.html": b"old", "2/index.html": b"none", "file": b"x"})
+    root.write(NEW_NAME, NEW)
+    with Server(build, root, "-j", "2", "--dictionaries", releases.path, *flags, as_root="-u" in flags) as server:
+        response = difference(server, "/" + NEW_NAME, OLD)
+        assert apply(response.body, OLD) == NEW
+        assert server.get("/1/index.html").status == 404
+    releases.remove()
+
+
+def test_a_directory_of_releases_has_to_be_there(build, root):
+    run = subprocess.run([build / "gatling", "-c", root.path, "-p", "0", "--dictionaries", root.path / "none"],
+                         capture_output=True, text=True, check=False, timeout=20)  # fmt: skip
+    assert run.returncode == 1 and "none: No such file or directory" in run.stderr

@@ -63,6 +63,7 @@ struct cache_options {
 	unsigned descriptors; /* limit of files that the cache keeps open */
 	unsigned open;        /* limit of open files, including those being sent; beyond it: EMFILE */
 	uint64_t gzip_bytes;  /* limit of bodies compressed here, including those being sent; 0: compress nothing */
+	int older;            /* descriptor of a directory in which others have the older versions of the root; -1: none */
 	uint64_t dictionary_bytes; /* limit of what is kept as dictionaries, for all workers; 0: nothing */
 	bool cache_control;        /* send a default Cache-Control */
 };
@@ -100,8 +101,8 @@ struct job *cache_hash(struct cache *cache, struct resource *resource, enum codi
  * wait for it: not for a file of more than CONTENT_HASH_SOON bytes, whose digest later requests get. */
 struct job *cache_digest(struct cache *cache, struct resource *resource, struct representation *representation);
 
-/* Has a thread keep the content of a versioned resource, and of its older versions that are there, as dictionaries
- * (dictionaries.h), once. */
+/* Has a thread keep the content of a versioned resource, and of its older versions, as dictionaries (dictionaries.h),
+ * once. It looks for those in the same directory, and in that of the older roots. */
 void cache_register(struct cache *cache, struct resource *resource);
 
 /* Returns the difference of a versioned resource to the dictionary with a digest (DIGEST_LENGTH bytes), a

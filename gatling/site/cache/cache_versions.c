@@ -61,8 +61,8 @@ static struct slice family_of(struct slice path, struct slice hash, char *room) 
 
 /* --- dictionaries, in the thread --- */
 
-struct older {
-	char path[DICTIONARY_FAMILY_MAX];
+struct version {
+	char path[NAME_MAX + 1 + DICTIONARY_FAMILY_MAX];
 	struct stat st;
 };
 
@@ -70,9 +70,9 @@ static bool is_newer(const struct stat *a, const struct stat *b) {
 	return file_version_compare_times(a->st_mtim, b->st_mtim) > 0;
 }
 
-/* Puts a version, whose path may be that of a family, among the newest ones, in any order. */
-static void note_version(struct older *all, unsigned *count, struct slice path, const struct stat *st) {
-	struct older *place = &all[*count];
+/* Puts a version, or a directory with some, among the newest ones, in any order. */
+static void note_version(struct version *all, unsigned *count, struct slice path, const struct stat *st) {
+	struct version *place = &all[*count];
 	if (*count < OLDER_MAX) {
 		++*count;
 	} else {
@@ -85,28 +85,58 @@ static void note_version(struct older *all, unsigned *count, struct slice path, 
 	place->st = *st;
 }
 
-/* Finds the other versions of a file in its directory. Returns how many. */
-static unsigned find_versions(const struct docroot *docroot, const struct cache_entry *e, struct slice family,
-							  const char *type, const atomic_bool *stop, struct older *all) {
-	char path[PATH_MAX], other[DICTIONARY_FAMILY_MAX + NAME_MAX];
-	const struct slice name = name_of(e->path), directory = slice_first(e->path, e->path.length - name.length);
-	unsigned count = 0, read = 0;
-	*text_copy(path, directory.length ? directory : SLICE(".")) = '\0';
+static DIR *open_directory(const struct docroot *docroot, const char *path) {
 	const int fd = docroot_open(docroot, path, O_DIRECTORY);
 	DIR *names = fd == -1 ? NULL : fdopendir(fd);
 	if (!names && fd != -1) close(fd);
+	return names;
+}
+
+/* Returns whether a name in the directory of an entry is that of a version. type: its media type. */
+static bool is_version(const struct cache_entry *e, struct slice directory, struct slice found, struct slice family,
+					   const char *type) {
+	char path[DICTIONARY_FAMILY_MAX], other[DICTIONARY_FAMILY_MAX];
+	const struct slice name = name_of(e->path);
+	if (!slice_starts(found, before(name, e->content_hash)) || !slice_ends(found, behind(name, e->content_hash)) ||
+		directory.length + found.length >= sizeof path)
+		return false;
+	*TEXT_JOIN(path, directory, found) = '\0';
+	const struct slice whole = slice_of(path), hash = cache_control_hash(whole, type);
+	return cache_versions_named(whole, hash) && slice_equal(family_of(whole, hash, other), family);
+}
+
+/* Finds the versions of a file in a root: of the others, or of this one (""), which has the file itself. Returns how
+ * many. */
+static unsigned find_versions(const struct docroot *docroot, struct slice root, const struct cache_entry *e,
+							  struct slice family, const char *type, const atomic_bool *stop, struct version *all) {
+	char path[sizeof all->path + NAME_MAX];
+	const struct slice name = name_of(e->path), directory = slice_first(e->path, e->path.length - name.length);
+	unsigned count = 0, read = 0;
+	char *const end = TEXT_JOIN(path, root, directory);
+	*end = '\0';
+	DIR *names = open_directory(docroot, *path ? path : ".");
 	for (const struct dirent *entry; names && read++ < NAMES_READ_MAX && (entry = readdir(names));) {
 		struct stat st;
 		const struct slice found = slice_of(entry->d_name);
 		if (atomic_load(stop)) break;
-		if (slice_equal(found, name) || !slice_starts(found, before(name, e->content_hash)) ||
-			!slice_ends(found, behind(name, e->content_hash)) || directory.length + found.length >= sizeof path)
-			continue;
-		*TEXT_JOIN(path, directory, found) = '\0';
-		const struct slice whole = slice_of(path), hash = cache_control_hash(whole, type);
-		if (!cache_versions_named(whole, hash) || !slice_equal(family_of(whole, hash, other), family)) continue;
+		if (!is_version(e, directory, found, family, type) || (!root.length && slice_equal(found, name))) continue;
+		*text_copy(end, found) = '\0';
 		if (docroot_stat(docroot, path, &st) == -1 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) continue;
-		if (st.st_size <= DICTIONARY_MAX) note_version(all, &count, whole, &st);
+		if (st.st_size <= DICTIONARY_MAX) note_version(all, &count, slice_of(path), &st);
+	}
+	if (names) closedir(names);
+	return count;
+}
+
+/* Finds the newest directories in one. Returns how many. */
+static unsigned find_directories(const struct docroot *docroot, const atomic_bool *stop, struct version *all) {
+	unsigned count = 0, read = 0;
+	DIR *names = open_directory(docroot, ".");
+	for (const struct dirent *entry; names && read++ < NAMES_READ_MAX && (entry = readdir(names));) {
+		struct stat st;
+		if (atomic_load(stop)) break;
+		if (*entry->d_name != '.' && docroot_stat(docroot, entry->d_name, &st) == 0 && S_ISDIR(st.st_mode))
+			note_version(all, &count, slice_of(entry->d_name), &st);
 	}
 	if (names) closedir(names);
 	return count;
@@ -130,23 +160,13 @@ static void keep_file(const struct cache *c, int fd, const struct file_version *
 	free(content);
 }
 
-static void register_versions(struct job *job, const atomic_bool *stop) {
-	struct cache_job *j = (struct cache_job *)job;
-	const struct representation *f = j->from;
-	const struct docroot *docroot = &j->cache->options.tree->docroot;
-	char room[DICTIONARY_FAMILY_MAX], type[REGISTERED_TYPE_MAX];
-	const struct slice family = family_of(j->entry->path, j->entry->content_hash, room);
-	const struct slice said = slice_first(f->type, slice_until(f->type, ';'));
-	struct older *older = malloc(OLDER_MAX * sizeof *older);
-	if (f->body) keep(j->cache, &f->version, family, (struct slice){.at = f->body, .length = (size_t)f->size});
-	else keep_file(j->cache, f->fd, &f->version, family, stop);
-	unsigned count = 0;
-	if (older && said.length < sizeof type) {
-		*text_copy(type, said) = '\0';
-		count = find_versions(docroot, j->entry, family, type, stop, older);
-	}
+/* Keeps the newest versions of a file in a root, as above. */
+static void keep_versions(const struct cache_job *j, const struct docroot *docroot, struct slice root,
+						  struct slice family, const char *type, const atomic_bool *stop) {
+	struct version *found = malloc(OLDER_MAX * sizeof *found);
+	const unsigned count = found ? find_versions(docroot, root, j->entry, family, type, stop, found) : 0;
 	for (unsigned i = 0; i < count && !atomic_load(stop); i++) {
-		const int fd = docroot_open(docroot, older[i].path, 0);
+		const int fd = docroot_open(docroot, found[i].path, 0);
 		struct stat st;
 		if (fd == -1) continue;
 		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH && st.st_size <= DICTIONARY_MAX) {
@@ -155,7 +175,34 @@ static void register_versions(struct job *job, const atomic_bool *stop) {
 		}
 		close(fd);
 	}
-	free(older);
+	free(found);
+}
+
+/* Keeps those in the older roots. */
+static void keep_older(const struct cache_job *j, struct slice family, const char *type, const atomic_bool *stop) {
+	const struct docroot docroot = {.root = j->cache->options.older, .symlinks_inside = true};
+	struct version *roots = malloc(OLDER_MAX * sizeof *roots);
+	const unsigned count = roots ? find_directories(&docroot, stop, roots) : 0;
+	for (unsigned i = 0; i < count; i++) {
+		char root[NAME_MAX + 2];
+		const char *end = TEXT_JOIN(root, slice_of(roots[i].path), SLICE("/"));
+		keep_versions(j, &docroot, (struct slice){.at = root, .length = (size_t)(end - root)}, family, type, stop);
+	}
+	free(roots);
+}
+
+static void register_versions(struct job *job, const atomic_bool *stop) {
+	struct cache_job *j = (struct cache_job *)job;
+	const struct representation *f = j->from;
+	char room[DICTIONARY_FAMILY_MAX], type[REGISTERED_TYPE_MAX];
+	const struct slice family = family_of(j->entry->path, j->entry->content_hash, room);
+	const struct slice said = slice_first(f->type, slice_until(f->type, ';'));
+	if (f->body) keep(j->cache, &f->version, family, (struct slice){.at = f->body, .length = (size_t)f->size});
+	else keep_file(j->cache, f->fd, &f->version, family, stop);
+	if (said.length >= sizeof type) return;
+	*text_copy(type, said) = '\0';
+	keep_versions(j, &j->cache->options.tree->docroot, SLICE(""), family, type, stop);
+	if (j->cache->options.older != -1) keep_older(j, family, type, stop);
 }
 
 static void registered(struct job *job) {
