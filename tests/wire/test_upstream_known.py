@@ -58,6 +58,7 @@ def test_what_a_rule_asks_of_a_request_is_asked_each_time(passing):
         assert passed(server, "/q/x?id=7") == "/with/7"
 
 
+@pytest.mark.clear
 def test_other_hosts_ports_and_methods_are_not_the_same(passing):
     server = passing("http://one.test/* http://{}/one/:splat 200!\n/* http://{}/all/:splat 200!\n")
     for _ in range(TIMES):
