@@ -42,7 +42,7 @@ struct encoded *encoded_keep(const struct file_version *version, enum coding cod
 		*first = e = made;
 	}
 	pthread_mutex_unlock(&mutex);
-	if (e == made) return e;
+	if (e && e == made) return e;
 	free(made);
 	free(body);
 	return e;
