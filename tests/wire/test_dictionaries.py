@@ -127,6 +127,19 @@ def test_a_version_that_is_not_there_any_more_is_remembered(build, root):
         assert apply(difference(server, "/" + NEW_NAME, OLD).body, OLD) == NEW
 
 
+def test_differences_to_many_versions_are_made_once_and_then_seldom(build, root):
+    contents = {f"assets/app-BxK2a9f{letter}.js": OLD + letter.encode() for letter in "ABCDEFGHIJKLMNOPQRST"}
+    for name, content in {**contents, NEW_NAME: NEW}.items():
+        root.write(name, content)
+    with Server(build, root, "-j", "1") as server:
+        def sent(content):
+            return server.get("/" + NEW_NAME, ACCEPT, has(content))["Content-Encoding"]
+
+        for name, content in contents.items():  # until each is kept
+            eventually(lambda: server.get("/" + name, ACCEPT, has(content))["Content-Encoding"] == "dcz")
+        assert sum(sent(content) == "dcz" for content in contents.values()) == 16
+
+
 def test_without_room_nothing_is_kept(build, site):
     with Server(build, site, "-j", "1", "--limit", "gzip-cache=0") as server:
         for name in (OLD_NAME, NEW_NAME):

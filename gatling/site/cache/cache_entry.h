@@ -19,7 +19,10 @@ struct delta {
 	struct representation *difference;   /* NULL: it could not be made, or is none of use */
 };
 
-enum { DELTAS_MAX = 4 /* of a file; the oldest makes room */ };
+enum {
+	DELTAS_MAX = 16,       /* of a file; the oldest makes room, */
+	DELTA_AGAIN_MS = 10000 /* but not sooner than this after another has: no client can have them made in turn */
+};
 
 struct cache_entry {
 	struct resource resource;                                        /* first: a pointer to it is one to this */
@@ -31,6 +34,7 @@ struct cache_entry {
 	unsigned compressed;        /* codings that were compressed here: a set of 1 << coding */
 	bool registered;            /* cache_register() has begun */
 	struct delta *deltas;       /* DELTAS_MAX, all zero at first; NULL: none */
+	int64_t delta_ms;           /* when the last one was begun */
 	unsigned next_delta;        /* the place for the next one */
 	struct slice content_hash;  /* the part of path that is one, or absent */
 	uint64_t hash, headers;     /* headers: the id of the set, 0 for none */

@@ -285,8 +285,11 @@ struct representation *cache_delta(struct cache *c, struct resource *r, const un
 		return NULL;
 	}
 	if (c->compressed > c->options.gzip_bytes) return NULL; /* too much is still being sent */
+	if (c->pending[DELTA] && c->pending[DELTA] + identity->size > CACHE_COMPRESSING_MAX) return NULL;
+	if (e->next_delta >= DELTAS_MAX && e->used_ms - e->delta_ms < DELTA_AGAIN_MS) return NULL;
 	if (!dictionary_is_kept(digest, family_of(e->path, e->content_hash, room))) return NULL;
 	memcpy(subtracting.digest, digest, DIGEST_LENGTH);
 	*job = cache_job_start(c->options.compressing, &subtracting);
+	if (*job) e->delta_ms = e->used_ms;
 	return NULL;
 }
