@@ -1,8 +1,6 @@
 /* answer_file.c - see decision.h: answers with files. */
 #include <errno.h>
-#include <openssl/evp.h>
 
-#include "gatling/base/digest.h"
 #include "gatling/base/slice.h"
 #include "gatling/http/accept.h"
 #include "gatling/http/precondition.h"
@@ -256,72 +254,6 @@ static struct slice own_lines(const struct decision *d, bool varies, struct slic
 	return decision_lines(d, (struct slice){.at = text, .length = (size_t)(end - text)}, NULL);
 }
 
-/* --- differences --- */
-
-/* Reads the digest in Available-Dictionary (RFC 9842, section 3.1), between colons in base64. Returns false if it is
- * none. */
-static bool read_digest(const struct request *q, unsigned char *digest) {
-	enum { BASE64_LENGTH = (DIGEST_LENGTH + 2) / 3 * 4 };
-	unsigned char octets[BASE64_LENGTH];
-	const struct slice value = request_field(q, FIELD_AVAILABLE_DICTIONARY);
-	if (value.length != BASE64_LENGTH + 2 || value.at[0] != ':' || value.at[value.length - 1] != ':') return false;
-	if (EVP_DecodeBlock(octets, (const unsigned char *)value.at + 1, BASE64_LENGTH) == -1) return false;
-	memcpy(digest, octets, DIGEST_LENGTH);
-	return true;
-}
-
-/* Returns whether all that is known of who asks allows a difference: another site must not learn from its length what
- * it compares (RFC 9842, section 9.3). */
-static bool is_of_this_origin(const struct request *q) {
-	struct slice lines = q->lines;
-	for (struct slice value; request_next_value(&lines, SLICE("sec-fetch-site"), &value);)
-		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
-	return true;
-}
-
-/* Returns what is sent in place of a representation: the difference to what the client has, if it is smaller. *waits:
- * the request waits for it. */
-static struct representation *difference(struct decision *d, struct resource *resource, struct representation *file,
-										 bool *waits) {
-	const struct request *q = d->request;
-	unsigned char digest[DIGEST_LENGTH];
-	struct job *job;
-	*waits = false;
-	if (!resource->versioned || d->guarded || d->lookup.error) return file;
-	cache_register(d->context->cache, resource);
-	if (!request_has(q, FIELD_AVAILABLE_DICTIONARY) || request_has(q, FIELD_RANGE)) return file;
-	if (!read_digest(q, digest) || !coding_accepted(q, CODING_DCZ) || !is_of_this_origin(q)) return file;
-	struct representation *smaller = cache_delta(d->context->cache, resource, digest, &job);
-	*waits = job && d->arrival->may_wait;
-	if (*waits) decision_wait(d, job);
-	return smaller && smaller->size < file->size ? smaller : file;
-}
-
-/* --- integrity --- */
-
-/* Returns whether the client wants the SHA-256 of the representation (RFC 9530, section 4). */
-static bool wants_digest(const struct request *q) {
-	struct slice list = request_field(q, FIELD_WANT_REPR_DIGEST);
-	for (struct slice element; slice_next_element(&list, &element);) {
-		const size_t name = slice_until(element, '=');
-		if (slice_equal(slice_first(element, name), SLICE("sha-256")))
-			return !slice_equal(slice_rest(element, name), SLICE("=0"));
-	}
-	return false;
-}
-
-/* Returns the line with the digest of what is sent, or an absent slice. *waits: the request has to wait for it. */
-static struct slice digest_line(struct decision *d, struct resource *resource, struct representation *f, bool *waits) {
-	struct slice line = {0};
-	*waits = false;
-	if (!request_has(d->request, FIELD_WANT_REPR_DIGEST) || !wants_digest(d->request)) return line;
-	line = representation_digest(f);
-	struct job *job = line.at ? NULL : cache_digest(d->context->cache, resource, f);
-	*waits = job && d->arrival->may_wait;
-	if (*waits) decision_wait(d, job);
-	return line;
-}
-
 /* Answers with the file at d->path, which a NUL at `end` terminates. status: 200, or that of a rule. Returns 0, or an
  * errno if there is no answer yet. */
 static int answer_found(struct decision *d, char *end, int status) {
@@ -337,9 +269,9 @@ static int answer_found(struct decision *d, char *end, int status) {
 		cache_drop(d->context->cache, resource);
 	}
 	bool waits;
-	file = difference(d, resource, file, &waits);
+	file = decision_difference(d, resource, file, &waits);
 	if (waits) return 0;
-	const struct slice digest = digest_line(d, resource, file, &waits);
+	const struct slice digest = decision_digest(d, resource, file, &waits);
 	if (waits) return 0;
 	representation_retain(file);
 	r->representation = file;

@@ -1,6 +1,7 @@
 /* decision.h - a request while it is decided by answer.c, and the parts that answer it: answer_rule.c by a rule of
- * _redirects, answer_file.c with a file, answer_missing.c without one, answer_redirect.c with a redirect that no rule
- * makes, answer_error.c with an error; answer_access.c says whom a password or an address admits. */
+ * _redirects, answer_file.c with a file (answer_variant.c with the difference to another), answer_missing.c without
+ * one, answer_redirect.c with a redirect that no rule makes, answer_error.c with an error; answer_access.c says whom a
+ * password or an address admits. */
 #ifndef GATLING_SITE_ANSWER_DECISION_H
 #define GATLING_SITE_ANSWER_DECISION_H
 
@@ -123,6 +124,17 @@ int answer_index_redirect(struct decision *d);
 /* Does what answer_exact() does, but answers with the page where there is no file, whether or not there is a directory,
  * as other servers of static sites do. */
 int answer_file_or_page(struct decision *d, int status);
+
+/* --- answer_variant.c --- */
+
+/* Returns what is sent in place of a representation: the difference to what the client has, if it is smaller. *waits:
+ * the request waits for it. */
+struct representation *decision_difference(struct decision *d, struct resource *resource,
+										   struct representation *representation, bool *waits);
+
+/* Returns the line with the digest of what is sent, or an absent slice. *waits: the request waits for it. */
+struct slice decision_digest(struct decision *d, struct resource *resource, struct representation *representation,
+							 bool *waits);
 
 /* --- answer_rule.c --- */
 

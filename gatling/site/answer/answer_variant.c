@@ -1,0 +1,70 @@
+/* answer_variant.c - see decision.h: what a client that asks for it gets in place of a file, or beside it: the
+ * difference to a version that it has (RFC 9842), and a digest (RFC 9530). */
+#include <openssl/evp.h>
+
+#include "gatling/base/digest.h"
+#include "gatling/base/slice.h"
+#include "gatling/site/answer/decision.h"
+
+/* --- differences --- */
+
+/* Reads the digest in Available-Dictionary (RFC 9842, section 3.1), between colons in base64. Returns false if it is
+ * none. */
+static bool read_digest(const struct request *q, unsigned char *digest) {
+	enum { BASE64_LENGTH = (DIGEST_LENGTH + 2) / 3 * 4 };
+	unsigned char octets[BASE64_LENGTH];
+	const struct slice value = request_field(q, FIELD_AVAILABLE_DICTIONARY);
+	if (value.length != BASE64_LENGTH + 2 || value.at[0] != ':' || value.at[value.length - 1] != ':') return false;
+	if (EVP_DecodeBlock(octets, (const unsigned char *)value.at + 1, BASE64_LENGTH) == -1) return false;
+	memcpy(digest, octets, DIGEST_LENGTH);
+	return true;
+}
+
+/* Returns whether all that is known of who asks allows a difference: another site must not learn from its length what
+ * it compares (RFC 9842, section 9.3). */
+static bool is_of_this_origin(const struct request *q) {
+	struct slice lines = q->lines;
+	for (struct slice value; request_next_value(&lines, SLICE("sec-fetch-site"), &value);)
+		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
+	return true;
+}
+
+struct representation *decision_difference(struct decision *d, struct resource *resource, struct representation *file,
+										   bool *waits) {
+	const struct request *q = d->request;
+	unsigned char digest[DIGEST_LENGTH];
+	struct job *job;
+	*waits = false;
+	if (!resource->versioned || d->guarded || d->lookup.error) return file;
+	cache_register(d->context->cache, resource);
+	if (!request_has(q, FIELD_AVAILABLE_DICTIONARY) || request_has(q, FIELD_RANGE)) return file;
+	if (!read_digest(q, digest) || !coding_accepted(q, CODING_DCZ) || !is_of_this_origin(q)) return file;
+	struct representation *smaller = cache_delta(d->context->cache, resource, digest, &job);
+	*waits = job && d->arrival->may_wait;
+	if (*waits) decision_wait(d, job);
+	return smaller && smaller->size < file->size ? smaller : file;
+}
+
+/* --- integrity --- */
+
+/* Returns whether the client wants the SHA-256 of the representation (RFC 9530, section 4). */
+static bool wants_digest(const struct request *q) {
+	struct slice list = request_field(q, FIELD_WANT_REPR_DIGEST);
+	for (struct slice element; slice_next_element(&list, &element);) {
+		const size_t name = slice_until(element, '=');
+		if (slice_equal(slice_first(element, name), SLICE("sha-256")))
+			return !slice_equal(slice_rest(element, name), SLICE("=0"));
+	}
+	return false;
+}
+
+struct slice decision_digest(struct decision *d, struct resource *resource, struct representation *f, bool *waits) {
+	struct slice line = {0};
+	*waits = false;
+	if (!request_has(d->request, FIELD_WANT_REPR_DIGEST) || !wants_digest(d->request)) return line;
+	line = representation_digest(f);
+	struct job *job = line.at ? NULL : cache_digest(d->context->cache, resource, f);
+	*waits = job && d->arrival->may_wait;
+	if (*waits) decision_wait(d, job);
+	return line;
+}
