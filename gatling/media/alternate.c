@@ -22,8 +22,9 @@ unsigned alternates_of(struct slice path, struct slice *stem) {
 		{SLICE(".jpg"), PICTURE}, {SLICE(".jpeg"), PICTURE}, {SLICE(".png"), PICTURE},
 		{SLICE(".gif"), PICTURE}, {SLICE(".html"), PAGE},
 	};
+	static const char lasts[] = {'g', 'f', 'l', 'G', 'F', 'L'};
 	const char last = path.length ? path.at[path.length - 1] : '\0';
-	if (!memchr("gflGFL", last, strlen("gflGFL"))) return 0; /* the usual case */
+	if (!memchr(lasts, last, sizeof lasts)) return 0; /* the usual case */
 	for (size_t i = 0; i < sizeof originals / sizeof *originals; i++) {
 		if (!slice_ends_nocase(path, originals[i].suffix)) continue;
 		*stem = slice_first(path, path.length - originals[i].suffix.length);
