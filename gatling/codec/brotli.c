@@ -60,7 +60,7 @@ int brotli_compress(struct slice content, const atomic_bool *stop, char **body, 
 		free(out);
 		return error;
 	}
-	char *fitting = realloc(out, *size);
+	char *fitting = realloc(out, *size + 1);
 	*body = fitting ? fitting : out;
 	return 0;
 }

@@ -78,8 +78,8 @@ static int improve(struct cache_job *j, const atomic_bool *stop, char **body, ui
 static void compress_in_thread(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
 	const struct gzip_bytes stored = representation_stored(j->from);
-	char *body;
-	uint64_t size;
+	char *body = NULL;
+	uint64_t size = 0;
 	if ((j->encoded = encoded_find(&j->from->version, j->coding))) return;
 	j->error = j->kind == IMPROVE ? improve(j, stop, &body, &size) : gzip_compress(&stored, stop, &body, &size);
 	if (j->error) return;
