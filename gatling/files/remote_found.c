@@ -41,11 +41,16 @@ static int look_from_holder(const struct remote_search *s, struct remote_found *
 	return error;
 }
 
-static void look_at_target(const struct remote_search *s, struct remote_found *f) {
+/* Returns 0 or an errno. */
+static int read_link(const struct remote_search *s, struct remote_found *f) {
 	char target[PATH_MAX];
+	if (!docroot_readlink(s->docroot, s->path, target, sizeof target)) return errno;
+	return (f->leads_to = strdup(target)) ? 0 : ENOMEM;
+}
+
+static void look_at_target(const struct remote_search *s, struct remote_found *f) {
 	step(s);
-	if (S_ISLNK(f->link.st_mode) && docroot_readlink(s->docroot, s->path, target, sizeof target))
-		f->leads_to = strdup(target);
+	if (S_ISLNK(f->link.st_mode)) f->leads_to_error = read_link(s, f);
 	step(s);
 	f->target_error = docroot_stat(s->docroot, s->path, &f->target) == -1 ? errno : 0;
 }
@@ -148,7 +153,7 @@ bool remote_found_lacks(const struct remote_found *f, struct slice name) {
 }
 
 void remote_found_search(const struct remote_search *s, struct remote_found *f) {
-	*f = (struct remote_found){.what = s->what, .fd = -1};
+	*f = (struct remote_found){.what = s->what, .leads_to_error = EINVAL, .fd = -1};
 	if (s->what & REMOTE_HOLDER) {
 		f->error = look_from_holder(s, f);
 	} else {

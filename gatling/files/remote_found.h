@@ -30,8 +30,9 @@ struct remote_found {
 	struct stat link;
 	int target_error; /* of stat(2) */
 	struct stat target;
-	char *leads_to;   /* of a symlink: its target; NULL: it is too long, or there is no memory */
-	int holder_error; /* REMOTE_HOLDER: the directory that has the path */
+	int leads_to_error; /* of readlink(2); EINVAL: it is no symlink */
+	char *leads_to;     /* its target */
+	int holder_error;   /* REMOTE_HOLDER: the directory that has the path */
 	struct stat holder;
 	int content_error; /* REMOTE_OPENED, REMOTE_READ; EINVAL: it is no regular file */
 	struct stat content;

@@ -95,8 +95,10 @@ bool tree_readlink(const struct tree *t, const char *path, char *target, size_t 
 	errno = EINVAL;
 	const struct remote_found *found = S_ISLNK(st.st_mode) ? remote_find(t->remote, path, 0) : NULL;
 	if (!found) return false;
-	errno = found->error ? found->error : ENAMETOOLONG;
-	if (found->error || !found->leads_to || strlen(found->leads_to) >= size) return false;
+	errno = found->error ? found->error : found->leads_to_error;
+	if (errno) return false;
+	errno = ENAMETOOLONG;
+	if (strlen(found->leads_to) >= size) return false;
 	*text_copy_string(target, found->leads_to) = '\0';
 	return true;
 }

@@ -126,11 +126,15 @@ static void a_symlink_is_followed_and_its_holder_looked_at(void **state) {
 	assert_int_equal(symlinkat("nowhere", docroot.root, "holder/dangling"), 0);
 	struct remote_found f = search("holder/link", REMOTE_HOLDER);
 	assert_true(!f.error && S_ISLNK(f.link.st_mode) && !f.target_error && f.target.st_size == 3);
+	assert_int_equal(f.leads_to_error, 0);
 	assert_string_equal(f.leads_to, "../target");
 	assert_true(!f.holder_error && (f.holder.st_mode & 0777) == 0750);
 	end(&f);
 	f = search("holder/dangling", REMOTE_OPENED);
 	assert_true(!f.error && f.target_error == ENOENT && f.fd == -1);
+	end(&f);
+	f = search("target", 0);
+	assert_true(!f.error && f.leads_to_error == EINVAL && !f.leads_to);
 	end(&f);
 }
 

@@ -4,7 +4,9 @@ answered with 503 within a second or so, and nothing else waits for it."""
 import contextlib
 import random
 import signal
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -165,6 +167,20 @@ def test_a_symbolic_link_to_another_machine_is_no_way_to_stop_the_server(build):
         for path in "/link.txt", "/linked/x.txt":
             assert_unavailable(server, path)
         assert_near(server)
+
+
+def test_a_link_that_cannot_be_read_for_now_is_not_missing(build):
+    """While there may be another machine, the same threads read the links on this one."""
+    location = "https://elsewhere.example/page"
+
+    def get(**options):
+        with beside(build, {}, **options) as (server, _):
+            (server.root.path / "link").symlink_to(location)
+            return server.get("/link")
+
+    assert get()["Location"] == location
+    refused = get(launcher=(sys.executable, str(Path(__file__).with_name("refuse.py")), "readlinkat", "ESTALE"))
+    assert refused.status == 503 and refused["Retry-After"]
 
 
 def test_what_is_mounted_while_the_server_runs_is_noticed(build):

@@ -62,10 +62,8 @@ static bool look_elsewhere(const struct trust *t, const struct tree *tree, const
 	*st = found->link;
 	*target = '\0';
 	const bool link = S_ISLNK(st->st_mode);
-	if (link && !found->leads_to) {
-		errno = ENAMETOOLONG;
-		return distrust_unknown(t, directory);
-	}
+	errno = link ? found->leads_to_error : 0;
+	if (errno) return distrust_unknown(t, directory);
 	if (link) memcpy(target, found->leads_to, strlen(found->leads_to) + 1);
 	return is_owner(t, found->holder.st_uid, directory) && is_closed(t, found->holder.st_mode, directory) &&
 		   (!link || is_owner(t, st->st_uid, path));
