@@ -133,6 +133,24 @@ def test_who_may_not_have_the_file_may_not_have_an_alternate(server):
         assert of(server, "/secret/photo.jpg", accept).status == 403
 
 
+@pytest.mark.parametrize("name, status", [("no.avif", 200), ("no.jpg", 403)])
+def test_whom_only_one_of_them_is_for_gets_that(build, root, name, status):
+    root.write("no.jpg", JPEG)
+    root.write("no.avif", AVIF)
+    root.write(".htaccess", f'<Files "{name}">\nRequire all denied\n</Files>\n'.encode())
+    with Server(build, root) as server:
+        response = of(server, "/no.jpg", CHROME)
+        assert response.status == status and (response.body == JPEG) == (status == 200)
+
+
+def test_a_date_says_nothing_of_which_alternate_a_client_has(server, site):
+    same = of(server, "/photo.jpg", None)["Last-Modified"]
+    for name in ("photo.jpg", "photo.avif"):
+        os.utime(site.path / name, (10**9, 10**9))
+    date = eventually(lambda: (d := of(server, "/photo.jpg", None)["Last-Modified"]) != same and d)
+    assert of(server, "/photo.jpg", CHROME, "Range: bytes=0-3", "If-Range: " + date).status == 200
+
+
 def test_error_pages_have_none(server):
     assert of(server, "/none", "text/markdown").body == b"missing"
 

@@ -95,6 +95,7 @@ def test_who_has_an_older_version_is_sent_the_difference(server):
         [ACCEPT, has(OLD).replace(": :", ": ")[:-1]],
         [ACCEPT, "Available-Dictionary: " + digest(OLD).hex()],
         [ACCEPT, has(OLD[:-1])],  # of another family
+        [ACCEPT, has(OLD), has(OLD)],
         ["Accept-Encoding: gzip, br, zstd", has(OLD)],
         ["Accept-Encoding: gzip, dcz;q=0", has(OLD)],
         ["Accept-Encoding: *", has(OLD)],
@@ -138,6 +139,16 @@ def test_differences_to_many_versions_are_made_once_and_then_seldom(build, root)
         for name, content in contents.items():  # until each is kept
             eventually(lambda: server.get("/" + name, ACCEPT, has(content))["Content-Encoding"] == "dcz")
         assert sum(sent(content) == "dcz" for content in contents.values()) == 16
+
+
+def test_what_is_not_for_everybody_is_no_dictionary(build, root):
+    root.write(OLD_NAME, OLD)
+    root.write(NEW_NAME, NEW)
+    root.write("assets/.htaccess", f'<Files "{OLD_NAME[7:]}">\nRequire all denied\n</Files>\n'.encode())
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/" + OLD_NAME).status == 403
+        difference(server, "/" + NEW_NAME, NEW)  # it is kept itself
+        assert server.get("/" + NEW_NAME, ACCEPT, has(OLD))["Content-Encoding"] != "dcz"
 
 
 def test_without_room_nothing_is_kept(build, site):

@@ -60,9 +60,11 @@ def test_parts_and_heads_have_that_of_the_whole(server):
 
 
 def test_that_of_a_large_file_comes_later(server):
-    first = server.get("/large.bin", WANT)
-    assert first.status == 200 and first.body == LARGE
-    assert eventually(lambda: server.get("/large.bin", WANT, method="HEAD")["Repr-Digest"]) == digest(LARGE)
+    with server.connect() as connection:
+        first = connection.get("/large.bin", WANT)
+        assert first.status == 200 and first.body == LARGE
+        assert eventually(lambda: connection.get("/large.bin", WANT, method="HEAD")["Repr-Digest"]) == digest(LARGE)
+        assert connection.get("/large.bin", WANT)["Repr-Digest"] == digest(LARGE)
 
 
 def test_what_is_unpacked_while_it_is_sent_has_none(server):

@@ -59,6 +59,13 @@ def test_they_come_before_the_application_has_answered(site, path, link):
             assert response.status == 200 and response.body == b"page" and response["Link"] is None
 
 
+def test_a_head_leaves_them_to_the_next_get(site):
+    site.go.set()
+    for _ in range(2):
+        assert site.get("/app/", NAVIGATES, method="HEAD").status == 200
+        assert site.get("/app/", NAVIGATES).status == 103
+
+
 @pytest.mark.parametrize(
     "path, fields, options",
     [

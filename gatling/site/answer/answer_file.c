@@ -31,17 +31,19 @@ static int best_coding(const struct request *q, struct cache *cache, struct reso
 }
 
 /* Returns whether Range applies. All codings of a file have the same date, and a client may have begun with another
- * one, since that was not generated yet, or is new: then the date is not strong (RFC 9110, section 8.8.1). */
-static bool range_applies(const struct request *q, const struct resource *resource, const struct representation *f) {
+ * one, since that was not generated yet, or is new, or, if it varies, with an alternate: then the date is not strong
+ * (RFC 9110, section 8.8.1). */
+static bool range_applies(const struct request *q, const struct resource *resource, const struct representation *f,
+						  bool varies) {
 	if (!request_has(q, FIELD_IF_RANGE)) return true;
 	struct validators v = f->validators;
 	const bool alone = (resource->available | resource->producible) == 1U << f->coding;
 	const bool unambiguous = best_of(q, resource, resource->available | resource->producible) == CODING_IDENTITY;
-	if (!alone && !unambiguous) v.date = (struct slice){0};
+	if (varies || (!alone && !unambiguous)) v.date = (struct slice){0};
 	return precondition_range(q, &v);
 }
 
-static void answer_file(struct decision *d, const struct resource *resource) {
+static void answer_file(struct decision *d, const struct resource *resource, bool varies) {
 	const struct request *q = d->request;
 	struct response *r = d->response;
 	const struct validators *v = &r->representation->validators;
@@ -59,7 +61,7 @@ static void answer_file(struct decision *d, const struct resource *resource) {
 	}
 	struct slice field = request_field(q, FIELD_RANGE);
 	if (!field.at || q->method != METHOD_GET || r->representation->gzipped) return;
-	if (!range_applies(q, resource, r->representation)) return;
+	if (!range_applies(q, resource, r->representation, varies)) return;
 	int ranges = range_parse(field, r->representation->size, r->range);
 	if (ranges == 0) return;
 	r->status = ranges > 0 ? 206 : 416;
@@ -207,8 +209,9 @@ static int best_alternate(const struct request *q, const struct resource *r) {
 	struct accept accept = accept_of(q, slice_first(original->type, slice_until(original->type, ';')));
 	uint64_t size = original->size;
 	for (int i = 0; i < ALTERNATES; i++) {
+		if (!r->alternate[i]) continue;
 		const struct accept other = accept_of(q, alternate_type[i]);
-		if (!r->alternate[i] || !other.named || !other.weight || other.weight < accept.weight) continue;
+		if (!other.named || !other.weight || other.weight < accept.weight) continue;
 		if (i != ALTERNATE_MARKDOWN && other.weight == accept.weight && r->alternate[i] >= size) continue;
 		best = i;
 		accept = other;
@@ -244,7 +247,11 @@ static int find_best(struct decision *d, char *end, struct resource **found, boo
 	error = find_file(d, alternate_end, found);
 	memcpy(at, after, length);
 	d->lookup.is_alternate = false;
-	return error ? find_file(d, end, found) : 0; /* it has just been removed */
+	const bool refused = !error && !*found && !d->response->job;
+	if (!error && !refused) return 0;
+	/* it has just been removed, or is not for this client */
+	response_status(d->response, 200);
+	return find_file(d, end, found);
 }
 
 /* Returns the lines of a response that depends on Accept, or has a digest. */
@@ -277,7 +284,7 @@ static int answer_found(struct decision *d, char *end, int status) {
 	r->representation = file;
 	r->status = status;
 	r->lines = d->vary.length || varies || digest.length ? own_lines(d, varies, digest) : d->filled;
-	if (status == 200) answer_file(d, resource);
+	if (status == 200) answer_file(d, resource, varies);
 	if (d->lookup.error) return 0; /* the error page may have replaced it in the cache */
 	send_copy(d->context, d->request, d->arrival, resource, r);
 	if (!varies) remember(d, resource);

@@ -172,7 +172,8 @@ static bool find_rule(struct decision *d, bool has_file, struct redirect *rule) 
 static void remember(const struct decision *d, const struct redirect *rule) {
 	const struct response *r = d->response;
 	const bool restricted = d->lookup.restricted || d->guarded;
-	if (r->status || !r->upstream || r->upstream->protocol != UPSTREAM_HTTP || d->request->method > METHOD_HEAD) return;
+	if (r->status || !r->upstream || r->upstream->protocol != UPSTREAM_HTTP) return;
+	if (d->request->method != METHOD_GET || d->request->websocket) return; /* they have no hints */
 	if (!rule->by_path || restricted || r->limits || r->lines.length || r->hints.length ||
 		tree_awaits(&d->context->tree))
 		return;

@@ -14,6 +14,7 @@ static bool read_digest(const struct request *q, unsigned char *digest) {
 	enum { BASE64_LENGTH = (DIGEST_LENGTH + 2) / 3 * 4 };
 	unsigned char octets[BASE64_LENGTH];
 	const struct slice value = request_field(q, FIELD_AVAILABLE_DICTIONARY);
+	if (request_repeats(q, FIELD_AVAILABLE_DICTIONARY)) return false;
 	if (value.length != BASE64_LENGTH + 2 || value.at[0] != ':' || value.at[value.length - 1] != ':') return false;
 	if (EVP_DecodeBlock(octets, (const unsigned char *)value.at + 1, BASE64_LENGTH) == -1) return false;
 	memcpy(digest, octets, DIGEST_LENGTH);

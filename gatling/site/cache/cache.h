@@ -24,9 +24,10 @@ enum {
 	CACHE_COPY_PART = 4,
 	CACHE_COPY_MAX = 16 * 1024 * 1024,
 	CACHE_COPIES_PART = 2,
-	CACHE_DIGEST_MAX = 1024 * 1024 * 1024, /* bytes of a file whose digest is computed */
-	CACHE_TIDY_MS = 1000,                  /* between two calls of cache_tidy() */
-	CACHE_UNUSED_MS = 60 * 1000            /* after which an unused file is closed */
+	CACHE_DIGEST_MAX = 1024 * 1024 * 1024,   /* bytes of large files whose digests are being computed */
+	CACHE_SUBTRACTING_MAX = 4 * 1024 * 1024, /* of files of which differences are being made, but at least one file */
+	CACHE_TIDY_MS = 1000,                    /* between two calls of cache_tidy() */
+	CACHE_UNUSED_MS = 60 * 1000              /* after which an unused file is closed */
 };
 
 /* The file at a path, and NAME.gz, NAME.zst and NAME.br beside it, unless they are older. The alternates are resources

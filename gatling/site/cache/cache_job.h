@@ -19,6 +19,7 @@ struct cache_job {
 	struct content_hash_state *hashing; /* of a large file */
 	unsigned char content_hash[CONTENT_HASH_LENGTH];
 	unsigned char digest[DIGEST_LENGTH]; /* of DIGEST; of DELTA: that of the dictionary */
+	bool alone; /* of REGISTER: older versions may be for others, since names decide who is admitted */
 	int error;
 };
 

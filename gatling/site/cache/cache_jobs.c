@@ -250,7 +250,7 @@ static void digested(struct job *job) {
 	struct cache_job *j = (struct cache_job *)job;
 	const bool done = job->ran && !j->error && !representation_changed(j->from);
 	if (done && !j->from->body) digest_keep(&j->from->version, j->digest);
-	representation_digested(j->from, done ? j->digest : NULL);
+	if (done) representation_digested(j->from, j->digest);
 	cache_job_end(j);
 }
 
@@ -258,7 +258,10 @@ struct job *cache_digest(struct cache *c, struct resource *r, struct representat
 	struct cache_entry *e = (struct cache_entry *)r;
 	const bool soon = f->size <= CONTENT_HASH_SOON;
 	const struct job job = {.run = compute_digest, .finish = digested, .background = !soon};
-	if (f->gzipped || (!soon && (f->remote || f->size > CACHE_DIGEST_MAX))) return NULL;
+	unsigned char digest[DIGEST_LENGTH];
+	if (f->fd != -1 && digest_find(&f->version, digest)) representation_digested(f, digest);
+	if (f->gzipped || f->digest || (f->fd != -1 && cache_lacks_files(c))) return NULL;
+	if (!soon && (f->remote || c->pending[DIGEST] + f->size > CACHE_DIGEST_MAX)) return NULL;
 	if (!e->job[DIGEST])
 		(void)cache_job_start(soon ? c->options.hashing : c->options.improving,
 							  &(struct cache_job){.job = job, .kind = DIGEST, .cache = c, .entry = e, .from = f});

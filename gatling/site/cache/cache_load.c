@@ -226,6 +226,7 @@ static int find_type(struct cache_entry *e, const struct header_set *headers, st
 static bool may_be_versioned(const struct cache *c, const struct cache_entry *e, const struct content_type *type,
 							 const struct header_set *headers) {
 	const struct representation *identity = e->resource.representation[CODING_IDENTITY];
+	if ((e->resource.available | e->resource.producible) == 1U << CODING_IDENTITY) return false; /* the usual case */
 	if (!c->options.dictionary_bytes || !identity || e->is_substitute || e->error || type->encoding.at) return false;
 	if (identity->size <= GZIP_LEAST || identity->size > DICTIONARY_MAX || !gzip_worthwhile(slice_of(type->type)))
 		return false;

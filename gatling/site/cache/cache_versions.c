@@ -199,7 +199,7 @@ static void register_versions(struct job *job, const atomic_bool *stop) {
 	const struct slice said = slice_first(f->type, slice_until(f->type, ';'));
 	if (f->body) keep(j->cache, &f->version, family, (struct slice){.at = f->body, .length = (size_t)f->size});
 	else keep_file(j->cache, f->fd, &f->version, family, stop);
-	if (said.length >= sizeof type) return;
+	if (j->alone || said.length >= sizeof type) return;
 	*text_copy(type, said) = '\0';
 	keep_versions(j, &j->cache->options.tree->docroot, SLICE(""), family, type, stop);
 	if (j->cache->options.older != -1) keep_older(j, family, type, stop);
@@ -216,8 +216,12 @@ void cache_register(struct cache *c, struct resource *r) {
 	const struct job job = {.run = register_versions, .finish = registered, .background = true};
 	if (!r->versioned || e->registered || !e->cached || !freshness_settled(&r->freshness)) return;
 	if (jobs_count(c->options.improving) >= CACHE_IMPROVING_MAX) return;
-	const struct cache_job registering = {
-		.job = job, .kind = REGISTER, .cache = c, .entry = e, .from = r->representation[CODING_IDENTITY]};
+	const struct cache_job registering = {.job = job,
+										  .kind = REGISTER,
+										  .cache = c,
+										  .entry = e,
+										  .from = r->representation[CODING_IDENTITY],
+										  .alone = r->guard.by_name};
 	e->registered = cache_job_start(c->options.improving, &registering);
 }
 
@@ -285,7 +289,7 @@ struct representation *cache_delta(struct cache *c, struct resource *r, const un
 		return NULL;
 	}
 	if (c->compressed > c->options.gzip_bytes) return NULL; /* too much is still being sent */
-	if (c->pending[DELTA] && c->pending[DELTA] + identity->size > CACHE_COMPRESSING_MAX) return NULL;
+	if (c->pending[DELTA] && c->pending[DELTA] + identity->size > CACHE_SUBTRACTING_MAX) return NULL;
 	if (e->next_delta >= DELTAS_MAX && e->used_ms - e->delta_ms < DELTA_AGAIN_MS) return NULL;
 	if (!dictionary_is_kept(digest, family_of(e->path, e->content_hash, room))) return NULL;
 	memcpy(subtracting.digest, digest, DIGEST_LENGTH);

@@ -73,12 +73,9 @@ void representation_digested(struct representation *f, const unsigned char *dige
 	char *line = f->digest ? NULL : malloc(before.length + BASE64_LENGTH + after.length + 1);
 	if (!line) return;
 	char *at = line;
-	if (digest) {
-		at = text_copy(at, before);
-		at += EVP_EncodeBlock((unsigned char *)at, digest, DIGEST_LENGTH);
-		at = text_copy(at, after);
-	}
-	*at = '\0';
+	at = text_copy(at, before);
+	at += EVP_EncodeBlock((unsigned char *)at, digest, DIGEST_LENGTH);
+	*text_copy(at, after) = '\0';
 	f->digest = line;
 }
 
@@ -416,7 +413,7 @@ int representation_write_fields(struct representation *f, const struct field_opt
 /* Appends to the entity-tag of the origin, inside the quotes, what was done to its content. */
 static void derive_etag(struct representation *f, const struct representation *origin,
 						const unsigned char *dictionary) {
-	enum { DICTIONARY_SAID = 4 };
+	enum { DICTIONARY_SAID = 8 };
 	const struct slice etag = origin->validators.etag;
 	if (!etag.at) return;
 	char *at = text_copy(f->etag, slice_first(etag, etag.length - 1));
@@ -500,5 +497,7 @@ struct representation *representation_gunzipped(struct representation *gzip, uin
 }
 
 struct representation *representation_tagged(struct representation *file, const unsigned char *content_hash) {
-	return borrow(derive(file, file->coding, file->size, content_hash, NULL), file);
+	struct representation *f = borrow(derive(file, file->coding, file->size, content_hash, NULL), file);
+	if (f && file->digest) f->digest = strdup(file->digest);
+	return f;
 }

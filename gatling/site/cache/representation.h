@@ -56,7 +56,7 @@ struct representation {
 	unsigned *open;                /* a count that includes its descriptor; NULL: it has none */
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
 	struct encoded *encoded;       /* the owner of body; NULL: the body is its own, or its origin's */
-	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-dcz-01234567\""];
+	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-dcz-0123456789abcdef\""];
 	char *digest;       /* see representation_digest(); NULL until representation_digested() is called */
 	struct slice block; /* see representation_block(); absent until that is called */
 	char *start;        /* of a remote file, until the fields are written */
@@ -126,13 +126,13 @@ struct representation *representation_difference(struct representation *identity
  * memory. */
 struct representation *representation_tagged(struct representation *file, const unsigned char *content_hash);
 
-/* Keeps the digest (DIGEST_LENGTH bytes, see digest.h) of the content; NULL: there is none. */
+/* Keeps the digest (DIGEST_LENGTH bytes, see digest.h) of the content. */
 void representation_digested(struct representation *file, const unsigned char *digest);
 
 enum { REPRESENTATION_DIGEST_MAX = 80 };
 
-/* Returns the field line Repr-Digest (RFC 9530, section 3; at most REPRESENTATION_DIGEST_MAX bytes), empty if there is
- * no digest, or absent if that is not known yet. */
+/* Returns the field line Repr-Digest (RFC 9530, section 3; at most REPRESENTATION_DIGEST_MAX bytes), or an absent slice
+ * if it is not known. */
 struct slice representation_digest(const struct representation *file);
 
 /* Returns the stored bytes, for gzip.h. */
