@@ -150,10 +150,6 @@ struct cache_usage cache_usage(const struct cache *c) {
 	return (struct cache_usage){.files = c->resources, .bytes = c->bytes, .descriptors = c->descriptors};
 }
 
-bool cache_lacks_files(const struct cache *c) { return c->open > c->options.open / 4 * 3; }
-
-bool cache_spares_files(const struct cache *c) { return c->open < (c->options.open + c->options.descriptors) / 2; }
-
 int cache_due(const struct cache *c, int64_t now_ms) {
 	if (!c->descriptors) return -1;
 	int64_t left = c->tidied_ms + CACHE_TIDY_MS - now_ms;

@@ -239,6 +239,10 @@ static bool frees_descriptors(const struct cache_entry *e) {
 	return false;
 }
 
+bool cache_lacks_files(const struct cache *c) { return c->open > c->options.open / 4 * 3; }
+
+bool cache_spares_files(const struct cache *c) { return c->open < (c->options.open + c->options.descriptors) / 2; }
+
 bool cache_may_open(struct cache *c) {
 	struct cache_entry *e;
 	while (c->open >= c->options.open && (e = cache_victim(&c->ring[OPEN_FILES], frees_descriptors, NULL)))
