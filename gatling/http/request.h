@@ -103,7 +103,7 @@ struct slice request_field(const struct request *request, enum field_name name);
 
 /* Takes lines off the front of *lines, which begins as request->lines, up to the next one with that name (in lower or
  * upper case), and returns whether there is one, with its value, trimmed. For fields that are not known, which few
- * requests are asked for. */
+ * requests are asked for; HTTP/2 and HTTP/3 keep those that is_asked_for() names (streams/request_fields.c). */
 bool request_next_value(struct slice *lines, struct slice name, struct slice *value);
 
 /* Returns a copy that does not refer to the caller's buffer, to be freed with free(), or NULL if memory runs out.

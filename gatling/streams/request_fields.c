@@ -102,9 +102,11 @@ static void set_lines(struct request_fields *d) {
 	d->request->lines = (struct slice){.at = d->lines, .length = (size_t)(end - d->lines)};
 }
 
-/* Returns whether rules may ask for a field that is not known. */
+/* Returns whether request_next_value() may ask for a field that is not known. */
 static bool is_asked_for(struct slice name) {
-	return slice_equal(name, SLICE("cookie")) || slice_equal(name, SLICE("accept-language"));
+	static const struct slice names[] = {SLICE("accept"), SLICE("accept-language"), SLICE("cookie"),
+										 SLICE("sec-fetch-site")};
+	return slice_is_one_of(name, names, sizeof names / sizeof *names);
 }
 
 /* Handles a field that is not a pseudo-field. */

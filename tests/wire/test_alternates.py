@@ -6,6 +6,7 @@ import time
 
 import pytest
 from gatling import Root, Server, eventually
+from http2 import Http2
 
 pytestmark = pytest.mark.decided
 
@@ -48,6 +49,11 @@ def server(build, site):
         yield running
 
 
+def varies(response):
+    """Returns whether the response depends on Accept."""
+    return "Accept" in [value for name, value in response.fields if name.lower() == "vary"]
+
+
 def of(server, path, accept, *fields):
     return server.get(path, *([] if accept is None else ["Accept: " + accept]), *fields)
 
@@ -74,7 +80,7 @@ def test_a_picture_is_sent_in_the_best_format_that_the_client_names(server, acce
     for _ in range(2):  # what was decided is not remembered for others
         response = of(server, "/photo.jpg", accept)
         assert response.status == 200 and response.body == body and response["Content-Type"] == kind
-        assert "Accept" in [value for name, value in response.fields if name == "Vary"]
+        assert varies(response)
 
 
 def test_fields_of_a_request_may_come_in_several_lines(server):
@@ -85,7 +91,7 @@ def test_fields_of_a_request_may_come_in_several_lines(server):
 def test_what_has_no_alternates_or_is_one_does_not_depend_on_accept(server, path, body):
     for accept in (CHROME, "text/markdown, image/avif", None):
         response = of(server, path, accept)
-        assert response.body == body and "Accept" not in [value for name, value in response.fields if name == "Vary"]
+        assert response.body == body and not varies(response)
 
 
 @pytest.mark.parametrize("path, body", [("/large.png", JPEG), ("/hidden.jpg", JPEG), ("/dir.jpg", JPEG), ("/old.jpg", JPEG), ("/typed/photo.jpg", JPEG),
@@ -98,10 +104,10 @@ def test_each_representation_has_its_own_entity_tag_and_ranges(server):
     original, avif = of(server, "/photo.jpg", None), of(server, "/photo.jpg", CHROME)
     assert original["ETag"] != avif["ETag"] == of(server, "/photo.avif", None)["ETag"]
     again = of(server, "/photo.jpg", CHROME, "If-None-Match: " + avif["ETag"])
-    assert again.status == 304 and ("Vary", "Accept") in again.fields
+    assert again.status == 304 and varies(again)
     assert of(server, "/photo.jpg", None, "If-None-Match: " + avif["ETag"]).status == 200
     part = of(server, "/photo.jpg", CHROME, "Range: bytes=0-3", "If-Range: " + avif["ETag"])
-    assert part.status == 206 and part.body == AVIF[:4] and ("Vary", "Accept") in part.fields
+    assert part.status == 206 and part.body == AVIF[:4] and varies(part)
     assert of(server, "/photo.jpg", None, "Range: bytes=0-3", "If-Range: " + avif["ETag"]).status == 200
     assert server.get("/photo.jpg", "Accept: image/webp", method="HEAD")["Content-Length"] == str(len(WEBP))
 
@@ -125,7 +131,7 @@ def test_a_page_is_sent_as_markdown_to_who_asks_for_it(server, path, accept, mar
     response = of(server, path, accept)
     assert response.status == 200 and response.body == (MARKDOWN if markdown else PAGE)
     assert response["Content-Type"].startswith("text/markdown" if markdown else "text/html")
-    assert ("Vary", "Accept") in response.fields
+    assert varies(response)
 
 
 def test_who_may_not_have_the_file_may_not_have_an_alternate(server):
@@ -149,6 +155,14 @@ def test_a_date_says_nothing_of_which_alternate_a_client_has(server, site):
         os.utime(site.path / name, (10**9, 10**9))
     date = eventually(lambda: (d := of(server, "/photo.jpg", None)["Last-Modified"]) != same and d)
     assert of(server, "/photo.jpg", CHROME, "Range: bytes=0-3", "If-Range: " + date).status == 200
+
+
+@pytest.mark.tcp
+@pytest.mark.clear
+def test_streams_have_them_too(server):
+    with Http2(server) as connection:
+        for accept, body in ((CHROME, AVIF), ("image/webp", WEBP), ("*/*", JPEG)):
+            assert connection.get("/photo.jpg", ("accept", accept)).body == body
 
 
 def test_error_pages_have_none(server):

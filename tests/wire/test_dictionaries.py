@@ -10,6 +10,7 @@ import pytest
 import zstandard
 from browser import Browser
 from gatling import Root, Server, eventually
+from http2 import Http2
 
 pytestmark = pytest.mark.decided
 
@@ -110,6 +111,17 @@ def test_nobody_else_is(server, fields):
         response = server.get("/" + NEW_NAME, *fields)
         assert response.status == 200 and response["Content-Encoding"] != "dcz"
         assert "Available-Dictionary" in response["Vary"]
+
+
+@pytest.mark.tcp
+@pytest.mark.clear
+def test_streams_are_asked_from_where_they_come(server):
+    difference(server, "/" + NEW_NAME, OLD)
+    dictionary = ("available-dictionary", has(OLD).partition(": ")[2])
+    with Http2(server) as connection:
+        for site, coding in (("same-origin", "dcz"), ("cross-site", None), ("same-site", None)):
+            answer = connection.get("/" + NEW_NAME, ("accept-encoding", "dcz"), dictionary, ("sec-fetch-site", site))
+            assert answer.status == 200 and dict(answer.fields).get("content-encoding") == coding
 
 
 def test_parts_are_parts_of_the_whole(server):
