@@ -91,7 +91,7 @@ def test_what_no_package_has_is_said(tmp_path):
     machine = Machine(tmp_path, compiler="cc", manager="pacman")
     machine.write("cc", 'case $1 in -print-file-name=libc.a) echo /usr/lib/libc.a;; -print*) echo "${1#*=}";; esac')
     machine.write("python3", "exit 0")
-    assert machine.packages("install", "oci")[1] == "gatling: missing: libcrypto.a libnghttp2.a libseccomp.a libz.a: no package of this system has it\n"
+    assert machine.packages("install", "oci")[1] == "gatling: missing: libbrotlienc.a libcrypto.a libnghttp2.a libseccomp.a libz.a: no package of this system has it\n"
 
 
 def test_each_thing_has_a_name_in_each_system():

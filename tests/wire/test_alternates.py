@@ -185,6 +185,7 @@ def test_a_new_alternate_is_found_and_a_removed_one_is_not_missed(build, root):
         assert response.status == 200
 
 
+@pytest.mark.tcp
 def test_check_says_which_are_out_of_date(build, site):
     said = subprocess.run([build / "gatling", "-c", site.path, "--check"], capture_output=True, text=True, check=False, timeout=20)
     lines = [line for line in (said.stdout + said.stderr).splitlines() if "older than" in line]

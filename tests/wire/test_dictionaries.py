@@ -207,6 +207,7 @@ def test_older_releases_in_a_directory_are_dictionaries(build, root, flags):
     releases.remove()
 
 
+@pytest.mark.tcp
 def test_a_directory_of_releases_has_to_be_there(build, root):
     run = subprocess.run([build / "gatling", "-c", root.path, "-p", "0", "--dictionaries", root.path / "none"],
                          capture_output=True, text=True, check=False, timeout=20)  # fmt: skip

@@ -63,26 +63,23 @@ static struct slice family_of(struct slice path, struct slice hash, char *room) 
 
 struct version {
 	char path[NAME_MAX + 1 + DICTIONARY_FAMILY_MAX];
-	struct stat st;
+	struct timespec modified;
 };
-
-static bool is_newer(const struct stat *a, const struct stat *b) {
-	return file_version_compare_times(a->st_mtim, b->st_mtim) > 0;
-}
 
 /* Puts a version, or a directory with some, among the newest ones, in any order. */
 static void note_version(struct version *all, unsigned *count, struct slice path, const struct stat *st) {
+	const struct timespec modified = file_version_of(st).modified;
 	struct version *place = &all[*count];
 	if (*count < OLDER_MAX) {
 		++*count;
 	} else {
 		place = all;
 		for (unsigned i = 1; i < OLDER_MAX; i++)
-			if (is_newer(&place->st, &all[i].st)) place = &all[i];
-		if (!is_newer(st, &place->st)) return;
+			if (file_version_compare_times(place->modified, all[i].modified) > 0) place = &all[i];
+		if (file_version_compare_times(modified, place->modified) <= 0) return;
 	}
 	*text_copy(place->path, path) = '\0';
-	place->st = *st;
+	place->modified = modified;
 }
 
 static DIR *open_directory(const struct docroot *docroot, const char *path) {
