@@ -364,6 +364,13 @@ bool request_next_value(struct slice *lines, struct slice name, struct slice *va
 	return false;
 }
 
+bool request_of_this_origin(const struct request *r) {
+	struct slice lines = r->lines;
+	for (struct slice value; request_next_value(&lines, SLICE("sec-fetch-site"), &value);)
+		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
+	return true;
+}
+
 bool request_plausible(const char *buffer, size_t length) {
 	const struct slice all = {.at = buffer, .length = length};
 	return is_cut(slice_rest(all, chars_span(all, CHAR_TEXT)));

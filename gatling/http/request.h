@@ -106,6 +106,10 @@ struct slice request_field(const struct request *request, enum field_name name);
  * requests are asked for; HTTP/2 and HTTP/3 keep those that is_asked_for() names (streams/request_fields.c). */
 bool request_next_value(struct slice *lines, struct slice name, struct slice *value);
 
+/* Returns whether no Sec-Fetch-Site says that another origin has made the client ask
+ * (https://www.w3.org/TR/fetch-metadata/). */
+bool request_of_this_origin(const struct request *request);
+
 /* Returns a copy that does not refer to the caller's buffer, to be freed with free(), or NULL if memory runs out.
  * *size: bytes of memory that it takes. */
 struct request *request_keep(const struct request *request, size_t *size);

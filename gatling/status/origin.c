@@ -26,15 +26,8 @@ static bool knows(const struct status_names *names, struct slice authority) {
 	return false;
 }
 
-/* Returns whether each Sec-Fetch-Site, if there is any, allows an answer. */
-static bool is_of_this_site(struct slice lines) {
-	for (struct slice value; request_next_value(&lines, SLICE("sec-fetch-site"), &value);)
-		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
-	return true;
-}
-
 enum status_permission status_permission(const struct status_names *names, const struct request *q) {
 	const bool without = q->minor == 0 && !request_has(q, FIELD_HOST) && !q->host.at;
 	if (!names->any && !without && !(q->host.length && knows(names, q->host))) return STATUS_MISDIRECTED;
-	return is_of_this_site(q->lines) ? STATUS_ADMITTED : STATUS_CROSS_SITE;
+	return request_of_this_origin(q) ? STATUS_ADMITTED : STATUS_CROSS_SITE;
 }

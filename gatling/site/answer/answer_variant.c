@@ -21,15 +21,6 @@ static bool read_digest(const struct request *q, unsigned char *digest) {
 	return true;
 }
 
-/* Returns whether all that is known of who asks allows a difference: another site must not learn from its length what
- * it compares (RFC 9842, section 9.3). */
-static bool is_of_this_origin(const struct request *q) {
-	struct slice lines = q->lines;
-	for (struct slice value; request_next_value(&lines, SLICE("sec-fetch-site"), &value);)
-		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
-	return true;
-}
-
 struct representation *decision_difference(struct decision *d, struct resource *resource, struct representation *file,
 										   bool *waits) {
 	const struct request *q = d->request;
@@ -39,7 +30,8 @@ struct representation *decision_difference(struct decision *d, struct resource *
 	if (!resource->versioned || d->guarded || d->lookup.error) return file;
 	cache_register(d->context->cache, resource);
 	if (!request_has(q, FIELD_AVAILABLE_DICTIONARY) || request_has(q, FIELD_RANGE)) return file;
-	if (!read_digest(q, digest) || !coding_accepted(q, CODING_DCZ) || !is_of_this_origin(q)) return file;
+	/* another site must not learn from its length what it compares (RFC 9842, section 9.3) */
+	if (!read_digest(q, digest) || !coding_accepted(q, CODING_DCZ) || !request_of_this_origin(q)) return file;
 	struct representation *smaller = cache_delta(d->context->cache, resource, digest, &job);
 	*waits = job && d->arrival->may_wait;
 	if (*waits) decision_wait(d, job);
