@@ -355,10 +355,9 @@ bool request_next_value(struct slice *lines, struct slice name, struct slice *va
 		const size_t end = slice_until(*lines, '\n');
 		struct slice line = slice_first(*lines, end);
 		slice_drop(lines, end < lines->length ? end + 1 : end);
-		const size_t colon = slice_until(line, ':');
-		if (!slice_equal_nocase(slice_first(line, colon), name)) continue;
+		if (line.length <= name.length || line.at[name.length] != ':' || !slice_starts_nocase(line, name)) continue;
 		if (slice_ends(line, SLICE("\r"))) line.length--;
-		*value = slice_trim(slice_rest(line, colon < line.length ? colon + 1 : line.length));
+		*value = slice_trim(slice_rest(line, name.length + 1));
 		return true;
 	}
 	return false;
@@ -369,6 +368,18 @@ bool request_of_this_origin(const struct request *r) {
 	for (struct slice value; request_next_value(&lines, SLICE("sec-fetch-site"), &value);)
 		if (!slice_equal(value, SLICE("same-origin")) && !slice_equal(value, SLICE("none"))) return false;
 	return true;
+}
+
+bool request_of_chromium_page(const struct request *r) {
+	static const struct slice brand = SLICE("\"Chromium\";");
+	struct slice lines = r->lines, value;
+	if (!request_next_value(&lines, SLICE("sec-fetch-dest"), &value) || !slice_equal(value, SLICE("document")))
+		return false;
+	lines = r->lines;
+	if (!request_next_value(&lines, SLICE("sec-ch-ua"), &value)) return false;
+	for (struct slice one; slice_next_element(&value, &one);)
+		if (slice_starts(one, brand)) return true;
+	return false;
 }
 
 bool request_plausible(const char *buffer, size_t length) {

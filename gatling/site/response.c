@@ -68,7 +68,7 @@ void response_status(struct response *r, int status) {
 	r->ranges = 0;
 	r->source.owner = NULL;
 	r->page_type = NULL;
-	r->varies = false;
+	r->varies = r->offered = false;
 	r->page = r->location = r->lines = r->hints = r->user = (struct slice){0};
 	if (status == 429 || status == 503) r->lines = SLICE("Retry-After: 1\r\n"); /* seconds */
 }
@@ -189,29 +189,39 @@ static struct slice page_of(const struct response *r) { return r->page.at ? r->p
 
 /* --- fields --- */
 
+/* Returns the part of the fields of the representation from one place to another. */
+static struct slice part_of(const struct representation *f, size_t from, size_t to) {
+	return slice_rest(slice_first(f->fields, to), from);
+}
+
+/* Returns the fields of the representation that all statuses have but 416. */
+static struct slice always_of(const struct response *r) {
+	const struct representation *f = r->representation;
+	return r->offered && f->offered.at ? f->offered : slice_rest(f->fields, f->always_at);
+}
+
 /* Appends the fields of a response with a representation, other than 416. */
 static char *put_representation_fields(char *at, const struct response *r, uint64_t *length) {
 	const struct representation *f = r->representation;
 	*length = r->ranges == 1 ? r->range[0].length : f->size;
 	if (r->status == 304) {
 		*length = 0;
-		at = text_copy(at, slice_rest(f->fields, f->validators_at));
+		at = text_copy(at, part_of(f, f->validators_at, f->always_at));
 	} else if (r->ranges > 1) {
 		*length = multipart_length(r);
 		at = field_line_put_length(at, *length);
 		if (f->encoding.at) at = field_line_put(at, SLICE("Content-Encoding"), f->encoding);
 		at = TEXT_JOIN(at, SLICE("Content-Type: multipart/byteranges; boundary="), boundary(r),
-					   SLICE("\r\n" NOSNIFF_LINE), slice_rest(f->fields, f->validators_at));
+					   SLICE("\r\n" NOSNIFF_LINE), part_of(f, f->validators_at, f->always_at));
 	} else if (r->ranges) {
 		at = field_line_put_length(at, *length);
 		at = put_content_range(at, &r->range[0], f->size);
-		at = text_copy(at, slice_rest(f->fields, f->type_at));
-	} else if (r->status != 200) { /* without validators, which would be taken for those of the requested path */
-		at = TEXT_JOIN(at, slice_first(f->fields, f->validators_at), slice_rest(f->fields, f->always_at));
+		at = text_copy(at, part_of(f, f->type_at, f->always_at));
 	} else {
-		at = text_copy(at, f->fields);
+		/* an error has no validators, which would be taken for those of the requested path */
+		at = text_copy(at, slice_first(f->fields, r->status == 200 ? f->always_at : f->validators_at));
 	}
-	return text_copy(at, r->lines);
+	return TEXT_JOIN(at, always_of(r), r->lines);
 }
 
 static char *put_status_fields(char *at, const struct response *r, uint64_t *length) {
@@ -234,7 +244,8 @@ static char *put_status_fields(char *at, const struct response *r, uint64_t *len
 }
 
 size_t response_fields_room(const struct response *r) {
-	size_t fields = r->representation ? r->representation->fields.length : 0;
+	const struct representation *f = r->representation;
+	const size_t fields = f ? f->fields.length + f->offered.length : 0;
 	return RESPONSE_STATUS_FIELDS_MAX + r->location.length + r->lines.length + fields;
 }
 
@@ -248,7 +259,7 @@ size_t response_fields(struct response *r, char *out, uint64_t *content_length) 
 }
 
 bool response_has_ready_block(const struct response *r) {
-	return r->status == 200 && r->representation && !r->lines.length;
+	return r->status == 200 && r->representation && !r->lines.length && !r->offered;
 }
 
 struct slice response_in_memory(const struct response *r) {

@@ -46,6 +46,7 @@ struct response {
 	/* With 200, 206, 304, 416 (only its size is sent) and the error pages of the site: the representation, to which the
 	 * response has a reference; else NULL. */
 	struct representation *representation;
+	bool offered; /* the client gets the representation's offered fields */
 	/* with 206: the parts to send, in order */
 	int ranges;
 	struct range range[RANGES_MAX];

@@ -67,6 +67,8 @@ static bool is_of_connections(struct slice name, struct slice value) {
 	static const struct slice names[] = {SLICE("connection"), SLICE("proxy-connection"), SLICE("keep-alive"),
 										 SLICE("transfer-encoding"), SLICE("upgrade")};
 	if (slice_equal(name, SLICE("te"))) return !slice_equal_nocase(value, SLICE("trailers"));
+	static const unsigned lengths = 1 << 6 | 1 << 9 | 1 << 14 | 1 << 15; /* of these: most fields have another */
+	if (name.length > 15 || !(lengths >> name.length & 1)) return false;
 	return slice_is_one_of(name, names, sizeof names / sizeof *names);
 }
 
@@ -104,8 +106,10 @@ static void set_lines(struct request_fields *d) {
 
 /* Returns whether request_next_value() may ask for a field that is not known. */
 static bool is_asked_for(struct slice name) {
-	static const struct slice names[] = {SLICE("accept"), SLICE("accept-language"), SLICE("cookie"),
-										 SLICE("sec-fetch-site")};
+	static const struct slice names[] = {SLICE("accept"),    SLICE("accept-language"), SLICE("cookie"),
+										 SLICE("sec-ch-ua"), SLICE("sec-fetch-dest"),  SLICE("sec-fetch-site")};
+	static const unsigned lengths = 1 << 6 | 1 << 9 | 1 << 14 | 1 << 15; /* of these: most fields have another */
+	if (name.length > 15 || !(lengths >> name.length & 1)) return false;
 	return slice_is_one_of(name, names, sizeof names / sizeof *names);
 }
 

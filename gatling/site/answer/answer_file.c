@@ -157,6 +157,8 @@ bool answer_known_file(const struct site_context *c, const struct request *q, co
 	cache_found(resource, c->now_ms);
 	representation_retain(f);
 	r->representation = f;
+	r->offered = decision_offers(q, resource);
+	if (resource->versioned || r->offered) cache_register(c->cache, resource);
 	/* without QUALIFIERS it can be no other status */
 	if (q->known & PRECONDITIONS && precondition_status(q, &f->validators)) r->status = 304;
 	send_copy(c, q, arrival, resource, r);
@@ -276,6 +278,7 @@ static int answer_found(struct decision *d, char *end, int status) {
 		cache_drop(d->context->cache, resource);
 	}
 	bool waits;
+	r->offered = status == 200 && !d->guarded && !d->lookup.error && decision_offers(d->request, resource);
 	file = decision_difference(d, resource, file, &waits);
 	if (waits) return 0;
 	const struct slice digest = decision_digest(d, resource, file, &waits);

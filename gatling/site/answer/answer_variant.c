@@ -4,6 +4,7 @@
 
 #include "gatling/base/digest.h"
 #include "gatling/base/slice.h"
+#include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
 
 /* --- differences --- */
@@ -21,17 +22,26 @@ static bool read_digest(const struct request *q, unsigned char *digest) {
 	return true;
 }
 
+bool decision_offers(const struct request *q, const struct resource *resource) {
+	return resource->page && request_of_chromium_page(q);
+}
+
 struct representation *decision_difference(struct decision *d, struct resource *resource, struct representation *file,
 										   bool *waits) {
 	const struct request *q = d->request;
 	unsigned char digest[DIGEST_LENGTH];
 	struct job *job;
 	*waits = false;
-	if (!resource->versioned || d->guarded || d->lookup.error) return file;
+	const bool offered = d->response->offered;
+	if (!(resource->versioned || offered) || d->guarded || d->lookup.error) return file;
 	cache_register(d->context->cache, resource);
 	if (!request_has(q, FIELD_AVAILABLE_DICTIONARY) || request_has(q, FIELD_RANGE)) return file;
-	/* another site must not learn from its length what it compares (RFC 9842, section 9.3) */
-	if (!read_digest(q, digest) || !coding_accepted(q, CODING_DCZ) || !request_of_this_origin(q)) return file;
+	/* it need not be compared with what the client has, as other files that do not change are not asked for again */
+	if (offered && q->known & PRECONDITIONS && precondition_status(q, &file->validators)) return file;
+	if (!read_digest(q, digest) || !coding_accepted(q, CODING_DCZ)) return file;
+	/* another site must not learn from its length what it compares (RFC 9842, section 9.3); it does not of a page that
+	 * a user goes to */
+	if (!offered && !request_of_this_origin(q)) return file;
 	struct representation *smaller = cache_delta(d->context->cache, resource, digest, &job);
 	*waits = job && d->arrival->may_wait;
 	if (*waits) decision_wait(d, job);

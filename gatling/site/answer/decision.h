@@ -127,6 +127,9 @@ int answer_file_or_page(struct decision *d, int status);
 
 /* --- answer_variant.c --- */
 
+/* Returns whether the response has the offered fields of a resource, unless it is guarded. */
+bool decision_offers(const struct request *request, const struct resource *resource);
+
 /* Returns what is sent in place of a representation: the difference to what the client has, if it is smaller. *waits:
  * the request waits for it. */
 struct representation *decision_difference(struct decision *d, struct resource *resource,

@@ -37,6 +37,7 @@ struct resource {
 	struct representation *copy[CODINGS];           /* internal to the cache: copies in memory; NULL: none */
 	unsigned available, producible; /* codings that are there, and that can be generated: sets of 1 << coding */
 	bool versioned;                 /* clients may have older versions of it, see cache_delta() */
+	bool page;                      /* browsers may be offered it as a dictionary, see representation->offered */
 	uint64_t alternate[ALTERNATES]; /* bytes of the files beside it that show the same; 0: not there, or too old */
 	struct guard guard;             /* see basic_auth_guard() */
 	struct freshness freshness;     /* while it lasts, it may be used without cache_find() */
@@ -102,11 +103,11 @@ struct job *cache_hash(struct cache *cache, struct resource *resource, enum codi
  * wait for it: not for a file of more than CONTENT_HASH_SOON bytes, whose digest later requests get. */
 struct job *cache_digest(struct cache *cache, struct resource *resource, struct representation *representation);
 
-/* Has a thread keep the content of a versioned resource, and of its older versions, as dictionaries (dictionaries.h),
- * once. It looks for those in the same directory, and in that of the older roots. */
+/* Has a thread keep the content of a versioned resource or a page, and of its older versions, as dictionaries
+ * (dictionaries.h), once. It looks for those in the same directory, and in that of the older roots. */
 void cache_register(struct cache *cache, struct resource *resource);
 
-/* Returns the difference of a versioned resource to the dictionary with a digest (DIGEST_LENGTH bytes), a
+/* Returns the difference of a versioned resource, or a page, to the dictionary with a digest (DIGEST_LENGTH bytes), a
  * representation in CODING_DCZ. Otherwise returns NULL, and sets *job to what the request should wait for, or to NULL
  * if there is no such dictionary, or the difference cannot be made. */
 struct representation *cache_delta(struct cache *cache, struct resource *resource, const unsigned char *digest,

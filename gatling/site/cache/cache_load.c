@@ -221,9 +221,8 @@ static int find_type(struct cache_entry *e, const struct header_set *headers, st
 	return 0;
 }
 
-/* Returns whether an older version of a file may be a dictionary for it, if its name has a hash: whether it is text,
- * and the same for all clients. */
-static bool may_be_versioned(const struct cache *c, const struct cache_entry *e, const struct content_type *type,
+/* Returns whether other files may be dictionaries for a file: whether it is text, and the same for all clients. */
+static bool may_be_different(const struct cache *c, const struct cache_entry *e, const struct content_type *type,
 							 const struct header_set *headers) {
 	const struct representation *identity = e->resource.representation[CODING_IDENTITY];
 	if ((e->resource.available | e->resource.producible) == 1U << CODING_IDENTITY) return false; /* the usual case */
@@ -232,6 +231,17 @@ static bool may_be_versioned(const struct cache *c, const struct cache_entry *e,
 		return false;
 	if (e->restricted || e->resource.guard.permission != PERMISSION_OPEN || identity->remote) return false;
 	return !header_find(headers, "Use-As-Dictionary") && !header_find(headers, "Set-Cookie");
+}
+
+/* Finds out whether a file has older versions, of which its name has the hash, or is a page that others can be compared
+ * with. It is not if the owner says how long it lasts. */
+static void find_wildcard(const struct cache *c, struct cache_entry *e, const char *type,
+						  const struct header_set *headers) {
+	const bool page = cache_control_is_page(type);
+	e->wildcard = page ? cache_versions_page(e->path) : cache_control_hash(e->path, type);
+	const bool named = cache_versions_named(e->path, e->wildcard);
+	e->resource.versioned = named && !page;
+	e->resource.page = named && page && c->options.cache_control && !header_find(headers, "Cache-Control");
 }
 
 /* Writes the fields of all representations, and counts their memory. missed: a file could not be opened. Returns 0,
@@ -249,11 +259,9 @@ static int write_all_fields(struct cache *c, struct cache_entry *e, const struct
 							  .error = e->error};
 	r->producible = producible(c, r, &type);
 	char match[CACHE_MATCH_MAX];
-	if (may_be_versioned(c, e, &type, headers)) {
-		e->content_hash = cache_control_hash(e->path, o.type);
-		r->versioned = cache_versions_named(e->path, e->content_hash);
-	}
-	if (r->versioned) o.match = cache_versions_match(e->path, e->content_hash, match);
+	if (may_be_different(c, e, &type, headers)) find_wildcard(c, e, o.type, headers);
+	if (r->versioned) o.match = cache_versions_match(e->path, e->wildcard, false, match);
+	if (r->page) o.offer = cache_versions_match(e->path, e->wildcard, true, match);
 	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
 	bool restricted = e->restricted || r->guard.permission != PERMISSION_OPEN;
 	if (c->options.cache_control)

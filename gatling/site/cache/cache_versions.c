@@ -1,6 +1,6 @@
-/* cache_versions.c - see cache.h: versions of a file, which differ in the hash in their names, as dictionaries for each
- * other (RFC 9842). What a client was sent is kept as a dictionary; when it comes back for a newer version, and says
- * what it has, it is sent the difference. */
+/* cache_versions.c - see cache.h: versions of a file, which differ in the hash in their names, and pages, as
+ * dictionaries for each other (RFC 9842). What a client was sent is kept as a dictionary; when it comes back for a
+ * newer version, and says what it has, it is sent the difference. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +20,9 @@ enum {
 	REGISTERED_TYPE_MAX = 64 /* bytes of a media type */
 };
 
+#define NAVIGATIONS ", match-dest=(\"document\")"
+enum { MATCH_MORE = sizeof "match=\"*\"" NAVIGATIONS }; /* bytes of Use-As-Dictionary besides the name */
+
 /* --- names --- */
 
 /* Returns the last name of a path. */
@@ -29,40 +32,49 @@ static struct slice name_of(struct slice path) {
 	return slice_rest(path, directory);
 }
 
-/* Returns what precedes the hash in s, which ends as the path does, and what follows it. */
-static struct slice before(struct slice s, struct slice hash) { return slice_first(s, (size_t)(hash.at - s.at)); }
-
-static struct slice behind(struct slice s, struct slice hash) {
-	return slice_rest(s, (size_t)(hash.at - s.at) + hash.length);
+/* Returns what precedes the wildcard in s, which ends as the path does, and what follows it. */
+static struct slice before(struct slice s, struct slice wildcard) {
+	return slice_first(s, (size_t)(wildcard.at - s.at));
 }
 
-bool cache_versions_named(struct slice path, struct slice hash) {
+static struct slice behind(struct slice s, struct slice wildcard) {
+	return slice_rest(s, (size_t)(wildcard.at - s.at) + wildcard.length);
+}
+
+struct slice cache_versions_page(struct slice path) {
+	static const struct slice index = SLICE("index.html"), suffix = SLICE(".html");
+	const struct slice name = name_of(path);
+	const size_t differs = slice_equal(name, index) ? index.length : slice_ends(name, suffix) ? suffix.length : 0;
+	return slice_rest(path, path.length - differs);
+}
+
+bool cache_versions_named(struct slice path, struct slice wildcard) {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 	const struct slice name = name_of(path);
-	if (!hash.at || path.length >= DICTIONARY_FAMILY_MAX || name.length + sizeof "match=\"\"" > CACHE_MATCH_MAX)
+	if (!wildcard.at || path.length + 1 >= DICTIONARY_PATTERN_MAX || name.length + MATCH_MORE > CACHE_MATCH_MAX)
 		return false;
 	for (size_t i = 0; i < name.length; i++) /* others mean something in a URL pattern, or are encoded in a URL */
 		if (!memchr(plain, name.at[i], sizeof plain - 1)) return false;
 	return true;
 }
 
-struct slice cache_versions_match(struct slice path, struct slice hash, char *out) {
-	const struct slice name = name_of(path);
-	const char *end =
-		TEXT_JOIN(out, SLICE("match=\""), before(name, hash), SLICE("*"), behind(name, hash), SLICE("\""));
+struct slice cache_versions_match(struct slice path, struct slice wildcard, bool page, char *out) {
+	const struct slice name = name_of(path), navigations = page ? SLICE(NAVIGATIONS) : SLICE("");
+	const char *end = TEXT_JOIN(out, SLICE("match=\""), before(name, wildcard), SLICE("*"), behind(name, wildcard),
+								SLICE("\""), navigations);
 	return (struct slice){.at = out, .length = (size_t)(end - out)};
 }
 
-/* Writes the family of a path to room (DICTIONARY_FAMILY_MAX bytes), and returns it. */
-static struct slice family_of(struct slice path, struct slice hash, char *room) {
-	const char *end = TEXT_JOIN(room, before(path, hash), SLICE("*"), behind(path, hash));
+/* Writes the pattern of a path to room (DICTIONARY_PATTERN_MAX bytes), and returns it. */
+static struct slice pattern_of(struct slice path, struct slice wildcard, char *room) {
+	const char *end = TEXT_JOIN(room, before(path, wildcard), SLICE("*"), behind(path, wildcard));
 	return (struct slice){.at = room, .length = (size_t)(end - room)};
 }
 
 /* --- dictionaries, in the thread --- */
 
 struct version {
-	char path[NAME_MAX + 1 + DICTIONARY_FAMILY_MAX];
+	char path[NAME_MAX + 1 + DICTIONARY_PATTERN_MAX];
 	struct timespec modified;
 };
 
@@ -90,22 +102,22 @@ static DIR *open_directory(const struct docroot *docroot, const char *path) {
 }
 
 /* Returns whether a name in the directory of an entry is that of a version. type: its media type. */
-static bool is_version(const struct cache_entry *e, struct slice directory, struct slice found, struct slice family,
+static bool is_version(const struct cache_entry *e, struct slice directory, struct slice found, struct slice pattern,
 					   const char *type) {
-	char path[DICTIONARY_FAMILY_MAX], other[DICTIONARY_FAMILY_MAX];
+	char path[DICTIONARY_PATTERN_MAX], other[DICTIONARY_PATTERN_MAX];
 	const struct slice name = name_of(e->path);
-	if (!slice_starts(found, before(name, e->content_hash)) || !slice_ends(found, behind(name, e->content_hash)) ||
+	if (!slice_starts(found, before(name, e->wildcard)) || !slice_ends(found, behind(name, e->wildcard)) ||
 		directory.length + found.length >= sizeof path)
 		return false;
 	*TEXT_JOIN(path, directory, found) = '\0';
 	const struct slice whole = slice_of(path), hash = cache_control_hash(whole, type);
-	return cache_versions_named(whole, hash) && slice_equal(family_of(whole, hash, other), family);
+	return cache_versions_named(whole, hash) && slice_equal(pattern_of(whole, hash, other), pattern);
 }
 
 /* Finds the versions of a file in a root: of the others, or of this one (""), which has the file itself. Returns how
  * many. */
 static unsigned find_versions(const struct docroot *docroot, struct slice root, const struct cache_entry *e,
-							  struct slice family, const char *type, const atomic_bool *stop, struct version *all) {
+							  struct slice pattern, const char *type, const atomic_bool *stop, struct version *all) {
 	char path[sizeof all->path + NAME_MAX];
 	const struct slice name = name_of(e->path), directory = slice_first(e->path, e->path.length - name.length);
 	unsigned count = 0, read = 0;
@@ -116,7 +128,7 @@ static unsigned find_versions(const struct docroot *docroot, struct slice root, 
 		struct stat st;
 		const struct slice found = slice_of(entry->d_name);
 		if (atomic_load(stop)) break;
-		if (!is_version(e, directory, found, family, type) || (!root.length && slice_equal(found, name))) continue;
+		if (!is_version(e, directory, found, pattern, type) || (!root.length && slice_equal(found, name))) continue;
 		*text_copy(end, found) = '\0';
 		if (docroot_stat(docroot, path, &st) == -1 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) continue;
 		if (st.st_size <= DICTIONARY_MAX) note_version(all, &count, slice_of(path), &st);
@@ -140,50 +152,61 @@ static unsigned find_directories(const struct docroot *docroot, const atomic_boo
 }
 
 /* Keeps content, whose digest is remembered by its version. */
-static void keep(const struct cache *c, const struct file_version *version, struct slice family, struct slice content) {
+static void keep(const struct cache *c, const struct file_version *version, struct slice pattern,
+				 struct slice content) {
 	unsigned char digest[DIGEST_LENGTH];
 	if (digest_of_memory(content, digest)) return;
 	digest_keep(version, digest);
-	dictionary_keep(digest, family, content, c->options.dictionary_bytes);
+	dictionary_keep(digest, pattern, content, c->options.dictionary_bytes);
 }
 
 /* Reads a file and keeps it, unless it is kept already. */
-static void keep_file(const struct cache *c, int fd, const struct file_version *version, struct slice family,
+static void keep_file(const struct cache *c, int fd, const struct file_version *version, struct slice pattern,
 					  const atomic_bool *stop) {
 	unsigned char digest[DIGEST_LENGTH];
-	if (fd == -1 || (digest_find(version, digest) && dictionary_is_kept(digest, family))) return;
+	if (fd == -1 || (digest_find(version, digest) && dictionary_is_kept(digest, pattern))) return;
 	char *content = file_read_pieces(fd, (size_t)version->size, DIGEST_PIECE, stop, NULL);
-	if (content) keep(c, version, family, (struct slice){.at = content, .length = (size_t)version->size});
+	if (content) keep(c, version, pattern, (struct slice){.at = content, .length = (size_t)version->size});
 	free(content);
 }
 
-/* Keeps the newest versions of a file in a root, as above. */
-static void keep_versions(const struct cache_job *j, const struct docroot *docroot, struct slice root,
-						  struct slice family, const char *type, const atomic_bool *stop) {
-	struct version *found = malloc(OLDER_MAX * sizeof *found);
-	const unsigned count = found ? find_versions(docroot, root, j->entry, family, type, stop, found) : 0;
-	for (unsigned i = 0; i < count && !atomic_load(stop); i++) {
-		const int fd = docroot_open(docroot, found[i].path, 0);
-		struct stat st;
-		if (fd == -1) continue;
-		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH && st.st_size <= DICTIONARY_MAX) {
-			const struct file_version version = file_version_of(&st);
-			keep_file(j->cache, fd, &version, family, stop);
-		}
-		close(fd);
+/* Keeps the file at a path, if it may be sent. */
+static void keep_found(const struct cache_job *j, const struct docroot *docroot, const char *path, struct slice pattern,
+					   const atomic_bool *stop) {
+	const int fd = docroot_open(docroot, path, 0);
+	struct stat st;
+	if (fd == -1) return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH && st.st_size <= DICTIONARY_MAX) {
+		const struct file_version version = file_version_of(&st);
+		keep_file(j->cache, fd, &version, pattern, stop);
 	}
+	close(fd);
+}
+
+/* Keeps the newest versions of a file in a root, as above. A page has one, of the same name. */
+static void keep_versions(const struct cache_job *j, const struct docroot *docroot, struct slice root,
+						  struct slice pattern, const char *type, const atomic_bool *stop) {
+	if (j->entry->resource.page) {
+		char path[PATH_MAX + NAME_MAX];
+		*TEXT_JOIN(path, root, j->entry->path) = '\0';
+		keep_found(j, docroot, path, pattern, stop);
+		return;
+	}
+	struct version *found = malloc(OLDER_MAX * sizeof *found);
+	const unsigned count = found ? find_versions(docroot, root, j->entry, pattern, type, stop, found) : 0;
+	for (unsigned i = 0; i < count && !atomic_load(stop); i++) keep_found(j, docroot, found[i].path, pattern, stop);
 	free(found);
 }
 
 /* Keeps those in the older roots. */
-static void keep_older(const struct cache_job *j, struct slice family, const char *type, const atomic_bool *stop) {
+static void keep_older(const struct cache_job *j, struct slice pattern, const char *type, const atomic_bool *stop) {
 	const struct docroot docroot = {.root = j->cache->options.older, .symlinks_inside = true};
 	struct version *roots = malloc(OLDER_MAX * sizeof *roots);
 	const unsigned count = roots ? find_directories(&docroot, stop, roots) : 0;
 	for (unsigned i = 0; i < count; i++) {
 		char root[NAME_MAX + 2];
 		const char *end = TEXT_JOIN(root, slice_of(roots[i].path), SLICE("/"));
-		keep_versions(j, &docroot, (struct slice){.at = root, .length = (size_t)(end - root)}, family, type, stop);
+		keep_versions(j, &docroot, (struct slice){.at = root, .length = (size_t)(end - root)}, pattern, type, stop);
 	}
 	free(roots);
 }
@@ -191,15 +214,15 @@ static void keep_older(const struct cache_job *j, struct slice family, const cha
 static void register_versions(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
 	const struct representation *f = j->from;
-	char room[DICTIONARY_FAMILY_MAX], type[REGISTERED_TYPE_MAX];
-	const struct slice family = family_of(j->entry->path, j->entry->content_hash, room);
+	char room[DICTIONARY_PATTERN_MAX], type[REGISTERED_TYPE_MAX];
+	const struct slice pattern = pattern_of(j->entry->path, j->entry->wildcard, room);
 	const struct slice said = slice_first(f->type, slice_until(f->type, ';'));
-	if (f->body) keep(j->cache, &f->version, family, (struct slice){.at = f->body, .length = (size_t)f->size});
-	else keep_file(j->cache, f->fd, &f->version, family, stop);
+	if (f->body) keep(j->cache, &f->version, pattern, (struct slice){.at = f->body, .length = (size_t)f->size});
+	else keep_file(j->cache, f->fd, &f->version, pattern, stop);
 	if (j->alone || said.length >= sizeof type) return;
 	*text_copy(type, said) = '\0';
-	keep_versions(j, &j->cache->options.tree->docroot, SLICE(""), family, type, stop);
-	if (j->cache->options.older != -1) keep_older(j, family, type, stop);
+	if (!j->entry->resource.page) keep_versions(j, &j->cache->options.tree->docroot, SLICE(""), pattern, type, stop);
+	if (j->cache->options.older != -1) keep_older(j, pattern, type, stop);
 }
 
 static void registered(struct job *job) {
@@ -211,7 +234,7 @@ static void registered(struct job *job) {
 void cache_register(struct cache *c, struct resource *r) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	const struct job job = {.run = register_versions, .finish = registered, .background = true};
-	if (!r->versioned || e->registered || !e->cached || !freshness_settled(&r->freshness)) return;
+	if (!(r->versioned || r->page) || e->registered || !e->cached || !freshness_settled(&r->freshness)) return;
 	if (jobs_count(c->options.improving) >= CACHE_IMPROVING_MAX) return;
 	const struct cache_job registering = {.job = job,
 										  .kind = REGISTER,
@@ -227,10 +250,8 @@ void cache_register(struct cache *c, struct resource *r) {
 static void subtract(struct job *job, const atomic_bool *stop) {
 	struct cache_job *j = (struct cache_job *)job;
 	const struct representation *f = j->from;
-	char room[DICTIONARY_FAMILY_MAX];
 	struct slice dictionary = {0};
-	char *const kept =
-		dictionary_unpack(j->digest, family_of(j->entry->path, j->entry->content_hash, room), &dictionary.length);
+	char *const kept = dictionary_unpack(j->digest, j->entry->path, &dictionary.length);
 	char *const read = f->body ? NULL : file_read_pieces(f->fd, (size_t)f->size, DIGEST_PIECE, stop, NULL);
 	const struct slice content = {.at = f->body ? f->body : read, .length = (size_t)f->size};
 	dictionary.at = kept;
@@ -277,9 +298,8 @@ struct representation *cache_delta(struct cache *c, struct resource *r, const un
 		.job = {.run = subtract, .finish = subtracted}, .kind = DELTA, .cache = c, .entry = e, .from = identity};
 	struct cache_job *const running = e->job[DELTA];
 	const struct delta *delta = find_delta(e, digest);
-	char room[DICTIONARY_FAMILY_MAX];
 	*job = NULL;
-	if (!r->versioned || !e->cached || !identity->validators.etag.at) return NULL;
+	if (!(r->versioned || r->page) || !e->cached || !identity->validators.etag.at) return NULL;
 	if (delta) return delta->difference;
 	if (running) {
 		*job = memcmp(running->digest, digest, DIGEST_LENGTH) == 0 ? &running->job : NULL;
@@ -288,7 +308,7 @@ struct representation *cache_delta(struct cache *c, struct resource *r, const un
 	if (c->compressed > c->options.gzip_bytes) return NULL; /* too much is still being sent */
 	if (c->pending[DELTA] && c->pending[DELTA] + identity->size > CACHE_SUBTRACTING_MAX) return NULL;
 	if (e->next_delta >= DELTAS_MAX && e->used_ms - e->delta_ms < DELTA_AGAIN_MS) return NULL;
-	if (!dictionary_is_kept(digest, family_of(e->path, e->content_hash, room))) return NULL;
+	if (!dictionary_is_found(digest, e->path)) return NULL;
 	memcpy(subtracting.digest, digest, DIGEST_LENGTH);
 	*job = cache_job_start(c->options.compressing, &subtracting);
 	if (*job) e->delta_ms = e->used_ms;

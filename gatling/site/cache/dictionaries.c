@@ -1,11 +1,14 @@
 /* dictionaries.c - see dictionaries.h. */
 #include "gatling/site/cache/dictionaries.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
 #include "gatling/codec/zstd.h"
+
+enum { PLACES = 1024 }; /* lists of dictionaries: a digest that is not there is compared with four others */
 
 struct dictionary {
 	unsigned char digest[DIGEST_LENGTH];
@@ -13,23 +16,35 @@ struct dictionary {
 	size_t packed_length, length;
 	unsigned readers; /* threads that unpack it; it is not freed meanwhile */
 	TAILQ_ENTRY(dictionary) age;
-	struct slice family;
-	char text[]; /* the family */
+	LIST_ENTRY(dictionary) place;
+	struct slice pattern;
+	char text[]; /* the pattern */
 };
 
 /* Guarded by the mutex. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(dictionaries, dictionary) all = TAILQ_HEAD_INITIALIZER(all); /* the longest unused first */
+static LIST_HEAD(, dictionary) place[PLACES];                                  /* by digest */
 static unsigned count;
 static uint64_t bytes;
 
-static uint64_t memory_of(const struct dictionary *d) { return sizeof *d + d->family.length + d->packed_length; }
+static unsigned place_of(const unsigned char *digest) { return (digest[0] | (unsigned)digest[1] << CHAR_BIT) % PLACES; }
 
-/* Returns one, which becomes the one used last, or NULL. The caller holds the mutex. */
-static struct dictionary *find(const unsigned char *digest, struct slice family) {
+static uint64_t memory_of(const struct dictionary *d) { return sizeof *d + d->pattern.length + d->packed_length; }
+
+static bool is_for(struct slice pattern, struct slice path) {
+	const size_t start = slice_until(pattern, '*');
+	return path.length + 1 >= pattern.length && slice_starts(path, slice_first(pattern, start)) &&
+		   slice_ends(path, slice_rest(pattern, start + 1));
+}
+
+/* Returns one with that digest for which suits(pattern, wanted) returns true; it becomes the one used last. Or returns
+ * NULL. The caller holds the mutex. */
+static struct dictionary *find(const unsigned char *digest, bool (*suits)(struct slice, struct slice),
+							   struct slice wanted) {
 	struct dictionary *d;
-	TAILQ_FOREACH(d, &all, age)
-	if (memcmp(d->digest, digest, DIGEST_LENGTH) == 0 && slice_equal(d->family, family)) break;
+	LIST_FOREACH(d, &place[place_of(digest)], place)
+	if (memcmp(d->digest, digest, DIGEST_LENGTH) == 0 && suits(d->pattern, wanted)) break;
 	if (!d) return NULL;
 	TAILQ_REMOVE(&all, d, age);
 	TAILQ_INSERT_TAIL(&all, d, age);
@@ -38,6 +53,7 @@ static struct dictionary *find(const unsigned char *digest, struct slice family)
 
 static void drop(struct dictionary *d) {
 	TAILQ_REMOVE(&all, d, age);
+	LIST_REMOVE(d, place);
 	count--;
 	bytes -= memory_of(d);
 	free(d->packed);
@@ -52,30 +68,37 @@ static void make_room(uint64_t most) {
 	}
 }
 
-bool dictionary_is_kept(const unsigned char *digest, struct slice family) {
+static bool is_found(const unsigned char *digest, bool (*suits)(struct slice, struct slice), struct slice wanted) {
 	pthread_mutex_lock(&mutex);
-	const bool found = find(digest, family);
+	const bool found = find(digest, suits, wanted);
 	pthread_mutex_unlock(&mutex);
 	return found;
 }
 
-void dictionary_keep(const unsigned char *digest, struct slice family, struct slice content, uint64_t most) {
-	if (content.length > DICTIONARY_MAX || dictionary_is_kept(digest, family)) return;
-	struct dictionary *d = malloc(sizeof *d + family.length);
+bool dictionary_is_kept(const unsigned char *digest, struct slice pattern) {
+	return is_found(digest, slice_equal, pattern);
+}
+
+bool dictionary_is_found(const unsigned char *digest, struct slice path) { return is_found(digest, is_for, path); }
+
+void dictionary_keep(const unsigned char *digest, struct slice pattern, struct slice content, uint64_t most) {
+	if (content.length > DICTIONARY_MAX || dictionary_is_kept(digest, pattern)) return;
+	struct dictionary *d = malloc(sizeof *d + pattern.length);
 	if (!d) return;
-	*d = (struct dictionary){.length = content.length, .family = {.at = d->text, .length = family.length}};
+	*d = (struct dictionary){.length = content.length, .pattern = {.at = d->text, .length = pattern.length}};
 	memcpy(d->digest, digest, DIGEST_LENGTH);
-	memcpy(d->text, family.at, family.length);
+	memcpy(d->text, pattern.at, pattern.length);
 	if (!(d->packed = zstd_pack(content, &d->packed_length))) {
 		free(d);
 		return;
 	}
 	pthread_mutex_lock(&mutex);
-	if (find(digest, family)) { /* another thread was faster */
+	if (find(digest, slice_equal, pattern)) { /* another thread was faster */
 		free(d->packed);
 		free(d);
 	} else {
 		TAILQ_INSERT_TAIL(&all, d, age);
+		LIST_INSERT_HEAD(&place[place_of(digest)], d, place);
 		count++;
 		bytes += memory_of(d);
 		make_room(most);
@@ -83,9 +106,9 @@ void dictionary_keep(const unsigned char *digest, struct slice family, struct sl
 	pthread_mutex_unlock(&mutex);
 }
 
-char *dictionary_unpack(const unsigned char *digest, struct slice family, size_t *length) {
+char *dictionary_unpack(const unsigned char *digest, struct slice path, size_t *length) {
 	pthread_mutex_lock(&mutex);
-	struct dictionary *d = find(digest, family);
+	struct dictionary *d = find(digest, is_for, path);
 	if (d) d->readers++;
 	pthread_mutex_unlock(&mutex);
 	if (!d) return NULL;

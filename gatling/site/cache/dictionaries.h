@@ -13,21 +13,24 @@
 enum {
 	DICTIONARY_MAX = 4 * 1024 * 1024, /* bytes of one, and of a file that is compressed with it: both fit in the window
 									   * of 8 MB that every client has (RFC 9842, section 2.2) */
-	DICTIONARIES_MAX = 512,
-	DICTIONARY_FAMILY_MAX = 1024 /* bytes of the name of a family */
+	DICTIONARIES_MAX = 4096,
+	DICTIONARY_PATTERN_MAX = 1024 /* bytes of a pattern */
 };
 
-/* Files of a family are versions of each other: their paths differ in the hash. It is the path with an asterisk in the
- * place of that. */
+/* A dictionary is for the files whose paths match its pattern: they begin as that does before its asterisk, and end as
+ * it does behind that. Paths are those of the cache. */
 
 /* Keeps content, unless it is there already; `most` is the limit of bytes for all. Called in a thread beside the loop,
  * since it packs it. digest: its SHA-256. */
-void dictionary_keep(const unsigned char *digest, struct slice family, struct slice content, uint64_t most);
+void dictionary_keep(const unsigned char *digest, struct slice pattern, struct slice content, uint64_t most);
 
-/* Returns whether there is content with that digest, of that family. */
-bool dictionary_is_kept(const unsigned char *digest, struct slice family);
+/* Returns whether there is content with that digest, of that pattern. */
+bool dictionary_is_kept(const unsigned char *digest, struct slice pattern);
 
-/* Returns the content, to be freed with free(), or NULL if it is not there or memory runs out. Called in a thread. */
-char *dictionary_unpack(const unsigned char *digest, struct slice family, size_t *length);
+/* Returns whether there is content with that digest for a path. */
+bool dictionary_is_found(const unsigned char *digest, struct slice path);
+
+/* Returns that content, to be freed with free(), or NULL if it is not there or memory runs out. Called in a thread. */
+char *dictionary_unpack(const unsigned char *digest, struct slice path, size_t *length);
 
 #endif

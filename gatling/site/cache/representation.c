@@ -13,7 +13,6 @@
 #include "gatling/files/content_hash.h"
 #include "gatling/files/key_file.h"
 #include "gatling/media/content_type.h"
-#include "gatling/site/cache/representation_fields.h"
 #include "io/at_once.h"
 
 enum {
@@ -293,7 +292,7 @@ static struct representation *derive(const struct representation *origin, enum c
 	f->gzipped = origin->coding == CODING_GZIP && coding == CODING_IDENTITY;
 	if (content_hash) write_etag(f, content_hash);
 	else derive_etag(f, origin, dictionary);
-	if (representation_fields_write(f, NULL, origin) == 0) return f;
+	if (representation_derive_fields(f, origin) == 0) return f;
 	representation_release(f);
 	return NULL;
 }

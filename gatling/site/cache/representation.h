@@ -48,6 +48,11 @@ struct representation {
 	 * Accept-Ranges, ETag and Last-Modified (not with error pages); Vary, Cache-Control and the owner's (always). A
 	 * 416 has none of them. */
 	struct slice fields;
+	/* Of a page: those that some browsers get in place of the fourth part, so that they keep it as a dictionary for
+	 * pages (RFC 9842); absent: none. Dictionaries have to be fresh, or usable while they are stale. Chromium answers
+	 * no navigation with what is stale, so it gets stale-while-revalidate; Vary has Sec-Fetch-Dest, so that it answers
+	 * nothing else, either. Other browsers would show old pages. */
+	struct slice offered;
 	size_t type_at, validators_at, always_at; /* where the second, third and fourth part start */
 	struct file_version version;              /* of the file that was loaded */
 	/* for representation.c: */
@@ -72,6 +77,7 @@ struct field_options {
 	struct slice encoding;      /* Content-Encoding of the identity; absent: none */
 	bool varies;                /* the response depends on Accept-Encoding */
 	struct slice match;         /* the value of Use-As-Dictionary; it depends on Available-Dictionary; absent: none */
+	struct slice offer;         /* the same among the fields that are only offered; absent: there are none */
 	struct slice cache_control; /* absent: none */
 	const struct header_set *headers; /* of the owner, see struct header_item; NULL: none */
 	/* As in struct lookup. Then the owner's Cache-Control, if it is long, does not apply to an error or a page. */
@@ -100,6 +106,9 @@ int representation_take(struct remote_found *found, struct slice path, unsigned 
 
 /* Writes the fields, once, after representation_load(). Returns 0 or ENOMEM. */
 int representation_write_fields(struct representation *file, const struct field_options *options);
+
+/* Writes those of the origin, except for length, coding and validators. Returns 0 or ENOMEM. */
+int representation_derive_fields(struct representation *file, const struct representation *origin);
 
 /* Returns all field lines as a header block of HPACK, which the first call makes. */
 struct slice representation_block(struct representation *file);

@@ -1,5 +1,5 @@
-/* representation_fields.c - see representation_fields.h. */
-#include "gatling/site/cache/representation_fields.h"
+/* representation_fields.c - see representation.h: the field lines of a representation. */
+#include "gatling/site/cache/representation.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -61,6 +61,7 @@ static char *put_vary(char *at, const struct field_options *o) {
 	if (!o->varies) return owned ? field_line_put(at, SLICE("Vary"), vary->value) : at;
 	at = text_copy(at, SLICE("Vary: Accept-Encoding"));
 	if (o->match.at) at = text_copy(at, SLICE(", Available-Dictionary"));
+	if (o->match.at && o->offer.at) at = text_copy(at, SLICE(", Sec-Fetch-Dest"));
 	if (owned) at = TEXT_JOIN(at, SLICE(", "), vary->value);
 	return text_copy(at, SLICE("\r\n"));
 }
@@ -82,6 +83,20 @@ static char *put_always(char *at, const struct field_options *o) {
 	return at;
 }
 
+static char *put_offered(char *at, const struct field_options *o) {
+	struct field_options offered = *o;
+	offered.match = o->offer;
+	offered.cache_control = cache_control_offered;
+	return o->offer.at ? put_always(at, &offered) : at;
+}
+
+/* Copies the fields of the origin that follow the validators. The difference to a dictionary is sent only to those who
+ * are offered the page as another. */
+static char *copy_always(char *at, const struct representation *f, const struct representation *origin) {
+	const bool offers = f->coding == CODING_DCZ && origin->offered.at;
+	return text_copy(at, offers ? origin->offered : slice_rest(origin->fields, origin->always_at));
+}
+
 /* Returns the lines of the media type, which follow that of the coding. */
 static struct slice type_lines(const struct representation *f) {
 	struct slice lines = {.at = f->fields.at + f->type_at, .length = f->validators_at - f->type_at};
@@ -97,11 +112,13 @@ static void follow(struct slice *value, const char *text, size_t length, const c
 
 /* Copies the fields to memory of their own, with room for the block behind them. Returns 0 or ENOMEM. */
 static int keep_text(struct representation *f, const char *text) {
-	f->text_size = f->fields.length + HPACK_BOUND(f->fields.length);
+	const size_t length = f->fields.length + f->offered.length;
+	f->text_size = length + HPACK_BOUND(f->fields.length);
 	char *kept = malloc(f->text_size);
 	f->fields.at = kept;
 	if (!kept) return ENOMEM;
-	memcpy(kept, text, f->fields.length);
+	memcpy(kept, text, length);
+	follow(&f->offered, text, length, kept);
 	follow(&f->validators.date, text, f->fields.length, kept);
 	follow(&f->type, text, f->fields.length, kept);
 	follow(&f->encoding, text, f->fields.length, kept);
@@ -110,7 +127,7 @@ static int keep_text(struct representation *f, const char *text) {
 
 struct slice representation_block(struct representation *f) {
 	if (!f->block.at) {
-		char *out = (char *)f->fields.at + f->fields.length;
+		char *out = (char *)f->fields.at + f->fields.length + f->offered.length;
 		f->block = (struct slice){.at = out, .length = hpack_fields(f->fields, out)};
 	}
 	return f->block;
@@ -124,10 +141,12 @@ static char *copy_type(char *at, struct representation *f, const struct represen
 	return text_copy(at, lines);
 }
 
-int representation_fields_write(struct representation *f, const struct field_options *o,
-								const struct representation *origin) {
-	size_t owned = o && o->headers ? o->headers->octets : 0;
-	size_t room = REPRESENTATION_FIELDS_MAX + (o ? strlen(o->type) + owned : origin->fields.length);
+/* Writes the fields of the options, or if o is NULL, those of the origin except for length, coding and validators.
+ * Returns 0 or ENOMEM. */
+static int write_fields(struct representation *f, const struct field_options *o, const struct representation *origin) {
+	size_t owned = o && o->headers ? (o->offer.at ? 2 : 1) * o->headers->octets : 0;
+	size_t room =
+		REPRESENTATION_FIELDS_MAX + (o ? strlen(o->type) + owned : origin->fields.length + origin->offered.length);
 	char small[2 * REPRESENTATION_FIELDS_MAX], *text = room <= sizeof small ? small : malloc(room);
 	if (!text) return ENOMEM;
 	char *at = field_line_put_length(text, f->size);
@@ -138,9 +157,11 @@ int representation_fields_write(struct representation *f, const struct field_opt
 	f->validators_at = (size_t)(at - text);
 	at = put_validators(at, f);
 	f->always_at = (size_t)(at - text);
-	at = o ? put_always(at, o) : text_copy(at, slice_rest(origin->fields, origin->always_at));
+	at = o ? put_always(at, o) : copy_always(at, f, origin);
 	f->fields = (struct slice){.at = text, .length = (size_t)(at - text)};
-	assert(f->fields.length <= room);
+	const char *end = o ? put_offered(at, o) : f->coding == CODING_DCZ ? at : text_copy(at, origin->offered);
+	if (end > at) f->offered = (struct slice){.at = at, .length = (size_t)(end - at)};
+	assert((size_t)(end - text) <= room);
 	int error = keep_text(f, text);
 	if (text != small) free(text);
 	return error;
@@ -150,5 +171,9 @@ int representation_write_fields(struct representation *f, const struct field_opt
 	f->coding = o->coding;
 	free(f->start);
 	f->start = NULL;
-	return representation_fields_write(f, o, NULL);
+	return write_fields(f, o, NULL);
+}
+
+int representation_derive_fields(struct representation *f, const struct representation *origin) {
+	return write_fields(f, NULL, origin);
 }
