@@ -84,6 +84,13 @@ int precondition_status(const struct request *r, const struct validators *v) {
 	return 0;
 }
 
+bool precondition_has(const struct request *r, struct slice etag) {
+	if (!request_has(r, FIELD_IF_NONE_MATCH) || request_has(r, FIELD_IF_MATCH) ||
+		request_has(r, FIELD_IF_UNMODIFIED_SINCE))
+		return false;
+	return etag.at && etag_listed(r, FIELD_IF_NONE_MATCH, etag, false);
+}
+
 bool precondition_range(const struct request *r, const struct validators *v) {
 	if (!request_has(r, FIELD_IF_RANGE)) return true;
 	struct slice field = only_field(r, FIELD_IF_RANGE);

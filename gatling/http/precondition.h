@@ -27,6 +27,9 @@ struct validators {
  * If-Modified-Since, the date decides. Returns 0 to go on, or the status to answer: 304 or 412. */
 int precondition_status(const struct request *request, const struct validators *validators);
 
+/* Returns whether If-None-Match, which is not overruled by If-Match or If-Unmodified-Since, lists an entity-tag. */
+bool precondition_has(const struct request *request, struct slice etag);
+
 /* Returns whether the Range field applies: there is no If-Range, or it matches (section 13.1.5). A date matches if it
  * is exactly that of the representation, and before the current second, in which that may change again (section
  * 8.8.2.2). */

@@ -147,6 +147,15 @@ static void remember(const struct decision *d, struct resource *r) {
 	answer_cache_keep(d->context->answers, d->host, d->arrival->port, d->request->path, &known);
 }
 
+/* Answers with 304, for what the client has, in place of the representation; held: NULL, or a reference that is taken
+ * over. */
+static void answer_held(struct response *r, struct representation *held) {
+	if (!held) return;
+	representation_release(r->representation);
+	r->representation = held;
+	r->status = 304;
+}
+
 bool answer_known_file(const struct site_context *c, const struct request *q, const struct arrival *arrival,
 					   const struct known_answer *known, struct response *r) {
 	struct resource *const resource = known->resource;
@@ -161,6 +170,7 @@ bool answer_known_file(const struct site_context *c, const struct request *q, co
 	if (resource->versioned || r->offered) cache_register(c->cache, resource);
 	/* without QUALIFIERS it can be no other status */
 	if (q->known & PRECONDITIONS && precondition_status(q, &f->validators)) r->status = 304;
+	else if (q->known & PRECONDITIONS) answer_held(r, decision_held(q, resource));
 	send_copy(c, q, arrival, resource, r);
 	return true;
 }
@@ -277,14 +287,16 @@ static int answer_found(struct decision *d, char *end, int status) {
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(d->context->cache, resource);
 	}
-	bool waits;
+	bool waits = false;
+	struct slice digest = {0};
+	struct representation *const held = status == 200 ? decision_held(d->request, resource) : NULL;
 	r->offered = status == 200 && !d->guarded && !d->lookup.error && decision_offers(d->request, resource);
-	file = decision_difference(d, resource, file, &waits);
+	if (!held) file = decision_difference(d, resource, file, &waits);
+	if (!waits && (!held || held == file)) digest = decision_digest(d, resource, file, &waits);
+	if (waits && held) representation_release(held);
 	if (waits) return 0;
-	const struct slice digest = decision_digest(d, resource, file, &waits);
-	if (waits) return 0;
-	representation_retain(file);
-	r->representation = file;
+	if (!held) representation_retain(file);
+	r->representation = held ? held : file;
 	r->status = status;
 	r->lines = d->vary.length || varies || digest.length ? own_lines(d, varies, digest) : d->filled;
 	if (status == 200) answer_file(d, resource, varies);

@@ -7,6 +7,23 @@
 #include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
 
+/* --- what a client has --- */
+
+struct representation *decision_held(const struct request *q, const struct resource *r) {
+	const struct representation *identity = r->representation[CODING_IDENTITY];
+	if (!request_has(q, FIELD_IF_NONE_MATCH)) return NULL;
+	for (int i = 0; i < CODINGS; i++) {
+		struct representation *f = r->representation[i];
+		const bool same = f && precondition_has(q, f->validators.etag);
+		const bool coded = i != CODING_IDENTITY && identity && representation_has_coded(identity, (enum coding)i, q);
+		if (!(same || coded) || !(i == CODING_IDENTITY || coding_accepted(q, (enum coding)i))) continue;
+		if (!same) return representation_unsent(identity, (enum coding)i);
+		representation_retain(f);
+		return f;
+	}
+	return NULL;
+}
+
 /* --- differences --- */
 
 /* Reads the digest in Available-Dictionary (RFC 9842, section 3.1), between colons in base64. Returns false if it is
@@ -36,8 +53,6 @@ struct representation *decision_difference(struct decision *d, struct resource *
 	if (!(resource->versioned || offered) || d->guarded || d->lookup.error) return file;
 	cache_register(d->context->cache, resource);
 	if (!request_has(q, FIELD_AVAILABLE_DICTIONARY) || request_has(q, FIELD_RANGE)) return file;
-	/* it need not be compared with what the client has, as other files that do not change are not asked for again */
-	if (offered && q->known & PRECONDITIONS && precondition_status(q, &file->validators)) return file;
 	if (!read_digest(q, digest) || !coding_accepted(q, CODING_DCZ)) return file;
 	/* another site must not learn from its length what it compares (RFC 9842, section 9.3); it does not of a page that
 	 * a user goes to */

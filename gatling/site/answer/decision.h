@@ -127,6 +127,10 @@ int answer_file_or_page(struct decision *d, int status);
 
 /* --- answer_variant.c --- */
 
+/* Returns a new reference to what a client has of a resource in a coding that it names, whether or not that is the one
+ * which it would be sent now, if it has not changed (If-None-Match): then the answer is 304. Otherwise returns NULL. */
+struct representation *decision_held(const struct request *request, const struct resource *resource);
+
 /* Returns whether the response has the offered fields of a resource, unless it is guarded. */
 bool decision_offers(const struct request *request, const struct resource *resource);
 

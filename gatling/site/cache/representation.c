@@ -264,18 +264,26 @@ int representation_take(struct remote_found *found, struct slice path, unsigned 
 
 /* --- derived from another --- */
 
+/* Writes the entity-tag of the origin in a coding that was made from it. */
+static char *put_coded_etag(char *at, const struct representation *origin, enum coding coding) {
+	const struct slice etag = origin->validators.etag;
+	at = text_copy(at, slice_first(etag, etag.length - 1));
+	return TEXT_JOIN(at, SLICE("-"), slice_rest(coding_suffix[coding], 1), SLICE("\""));
+}
+
 /* Appends to the entity-tag of the origin, inside the quotes, what was done to its content. */
 static void derive_etag(struct representation *f, const struct representation *origin,
 						const unsigned char *dictionary) {
 	enum { DICTIONARY_SAID = 8 };
 	const struct slice etag = origin->validators.etag;
 	if (!etag.at) return;
-	char *at = text_copy(f->etag, slice_first(etag, etag.length - 1));
+	const bool coded = !f->gzipped && !dictionary && f->coding != origin->coding;
+	char *at =
+		coded ? put_coded_etag(f->etag, origin, f->coding) : text_copy(f->etag, slice_first(etag, etag.length - 1));
 	if (f->gzipped) at = text_copy(at, SLICE("-un"));
-	else if (dictionary) at = text_copy(at, SLICE("-dcz-"));
-	else if (f->coding != origin->coding) at = TEXT_JOIN(at, SLICE("-"), slice_rest(coding_suffix[f->coding], 1));
+	if (dictionary) at = text_copy(at, SLICE("-dcz-"));
 	for (int i = 0; dictionary && i < DICTIONARY_SAID; i++) at = text_copy_hex(at, dictionary[i]);
-	at = text_copy(at, SLICE("\""));
+	if (!coded) at = text_copy(at, SLICE("\""));
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
@@ -327,6 +335,17 @@ struct representation *representation_encoded(struct representation *identity, s
 	}
 	f->encoded = encoded;
 	return keep_in_memory(f, encoded->content.at, account);
+}
+
+struct representation *representation_unsent(const struct representation *identity, enum coding coding) {
+	return derive(identity, coding, 0, NULL, NULL);
+}
+
+bool representation_has_coded(const struct representation *identity, enum coding coding, const struct request *q) {
+	char etag[sizeof identity->etag];
+	if (!identity->validators.etag.at) return false;
+	const char *end = put_coded_etag(etag, identity, coding);
+	return precondition_has(q, (struct slice){.at = etag, .length = (size_t)(end - etag)});
 }
 
 struct representation *representation_difference(struct representation *identity, const unsigned char *digest,

@@ -126,8 +126,13 @@ struct representation *representation_encoded(struct representation *identity, s
 											  size_t *account);
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size);
 
-/* Does the same for the difference of an identity to a dictionary with that digest (DIGEST_LENGTH bytes). body is
- * malloc'd, and taken over. */
+/* Returns whether If-None-Match has the entity-tag that representation_encoded() gives to an identity in a coding; and
+ * then, for a 304, a representation with these fields, but no content, or NULL without memory. */
+bool representation_has_coded(const struct representation *identity, enum coding coding, const struct request *request);
+struct representation *representation_unsent(const struct representation *identity, enum coding coding);
+
+/* Does the same as representation_encoded() for the difference of an identity to a dictionary with that digest
+ * (DIGEST_LENGTH bytes). body is malloc'd, and taken over. */
 struct representation *representation_difference(struct representation *identity, const unsigned char *digest,
 												 char *body, uint64_t size, size_t *account);
 
