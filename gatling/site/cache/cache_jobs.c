@@ -265,7 +265,8 @@ struct job *cache_digest(struct cache *c, struct resource *r, struct representat
 	if (!e->job[DIGEST])
 		(void)cache_job_start(soon ? c->options.hashing : c->options.improving,
 							  &(struct cache_job){.job = job, .kind = DIGEST, .cache = c, .entry = e, .from = f});
-	return soon && e->job[DIGEST] && e->job[DIGEST]->from == f ? &e->job[DIGEST]->job : NULL;
+	/* that of a representation which this one has replaced, or of another coding, is waited for, too */
+	return soon && e->job[DIGEST] && e->job[DIGEST]->from->size <= CONTENT_HASH_SOON ? &e->job[DIGEST]->job : NULL;
 }
 
 static void copy(struct job *job, const atomic_bool *stop) {
