@@ -68,6 +68,8 @@ static struct coding_weights weights_of(const struct request *r) {
 	return weights;
 }
 
+bool coding_refuses_identity(const struct request *r) { return !weights_of(r).of[CODING_IDENTITY]; }
+
 int coding_choose_smallest(const struct request *r, unsigned available, const uint64_t *size) {
 	const struct coding_weights weights = weights_of(r);
 	const unsigned *const weight = weights.of;

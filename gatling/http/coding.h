@@ -24,6 +24,9 @@ int coding_choose(const struct request *request, unsigned available);
 /* Returns whether Accept-Encoding names a coding, and does not refuse it. */
 bool coding_accepted(const struct request *request, enum coding coding);
 
+/* Returns whether it refuses identity. */
+bool coding_refuses_identity(const struct request *request);
+
 /* Does the same as coding_choose(), but of codings with equal weights prefers the one with the smallest size[CODINGS],
  * of those in the set in bytes. */
 int coding_choose_smallest(const struct request *request, unsigned available, const uint64_t *size);

@@ -84,11 +84,27 @@ int precondition_status(const struct request *r, const struct validators *v) {
 	return 0;
 }
 
+/* Returns If-None-Match, if it may be searched for several entity-tags, or an absent slice. */
+static struct slice short_list(const struct request *r) {
+	const struct slice list = only_field(r, FIELD_IF_NONE_MATCH);
+	const bool overruled = request_has(r, FIELD_IF_MATCH) || request_has(r, FIELD_IF_UNMODIFIED_SINCE);
+	return overruled || list.length > PRECONDITION_TAGS_MAX ? (struct slice){0} : list;
+}
+
 bool precondition_has(const struct request *r, struct slice etag) {
-	if (!request_has(r, FIELD_IF_NONE_MATCH) || request_has(r, FIELD_IF_MATCH) ||
-		request_has(r, FIELD_IF_UNMODIFIED_SINCE))
-		return false;
-	return etag.at && etag_listed(r, FIELD_IF_NONE_MATCH, etag, false);
+	struct slice list = short_list(r);
+	bool weak;
+	for (struct slice one; etag.at && take_etag(&list, &one, &weak);)
+		if (slice_equal(one, etag)) return true;
+	return false;
+}
+
+struct slice precondition_starting(const struct request *r, struct slice start) {
+	struct slice list = short_list(r);
+	bool weak;
+	for (struct slice one; take_etag(&list, &one, &weak);)
+		if (slice_starts(one, start)) return one;
+	return (struct slice){0};
 }
 
 bool precondition_range(const struct request *r, const struct validators *v) {

@@ -27,8 +27,13 @@ struct validators {
  * If-Modified-Since, the date decides. Returns 0 to go on, or the status to answer: 304 or 412. */
 int precondition_status(const struct request *request, const struct validators *validators);
 
-/* Returns whether If-None-Match, which is not overruled by If-Match or If-Unmodified-Since, lists an entity-tag. */
+/* Returns whether If-None-Match, if it is not longer than PRECONDITION_TAGS_MAX, nor overruled by If-Match or
+ * If-Unmodified-Since, lists an entity-tag. */
+enum { PRECONDITION_TAGS_MAX = 1024 }; /* bytes of a list that is searched for several entity-tags */
 bool precondition_has(const struct request *request, struct slice etag);
+
+/* Does the same for an entity-tag that begins with start. Returns it, or an absent slice. */
+struct slice precondition_starting(const struct request *request, struct slice start);
 
 /* Returns whether the Range field applies: there is no If-Range, or it matches (section 13.1.5). A date matches if it
  * is exactly that of the representation, and before the current second, in which that may change again (section

@@ -370,16 +370,18 @@ bool request_of_this_origin(const struct request *r) {
 	return true;
 }
 
-bool request_of_chromium_page(const struct request *r) {
+bool request_of_chromium(const struct request *r) {
 	static const struct slice brand = SLICE("\"Chromium\";");
-	struct slice lines = r->lines, value;
-	if (!request_next_value(&lines, SLICE("sec-fetch-dest"), &value) || !slice_equal(value, SLICE("document")))
-		return false;
-	lines = r->lines;
-	if (!request_next_value(&lines, SLICE("sec-ch-ua"), &value)) return false;
-	for (struct slice one; slice_next_element(&value, &one);)
+	struct slice lines = r->lines, brands;
+	if (!request_next_value(&lines, SLICE("sec-ch-ua"), &brands)) return false;
+	for (struct slice one; slice_next_element(&brands, &one);)
 		if (slice_starts(one, brand)) return true;
 	return false;
+}
+
+bool request_navigates(const struct request *r) {
+	struct slice lines = r->lines, value;
+	return request_next_value(&lines, SLICE("sec-fetch-dest"), &value) && slice_equal(value, SLICE("document"));
 }
 
 bool request_plausible(const char *buffer, size_t length) {

@@ -110,9 +110,10 @@ bool request_next_value(struct slice *lines, struct slice name, struct slice *va
  * (https://www.w3.org/TR/fetch-metadata/). */
 bool request_of_this_origin(const struct request *request);
 
-/* Returns whether a browser made from Chromium asks for the page that a user goes to
- * (https://wicg.github.io/ua-client-hints/). */
-bool request_of_chromium_page(const struct request *request);
+/* Returns whether a browser made from Chromium asks (https://wicg.github.io/ua-client-hints/), and whether any does for
+ * a page to which a user goes. */
+bool request_of_chromium(const struct request *request);
+bool request_navigates(const struct request *request);
 
 /* Returns a copy that does not refer to the caller's buffer, to be freed with free(), or NULL if memory runs out.
  * *size: bytes of memory that it takes. */

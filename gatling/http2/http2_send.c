@@ -35,7 +35,7 @@ static bool can_answer_at_once(const struct http2 *h, const struct stream_reques
 	if (asked->exchange.request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
 		   (int64_t)content->length <= h->send_window &&
-		   overhead + representation_block(r->representation).length + content->length <= room;
+		   overhead + representation_block(r->representation, r->offered).length + content->length <= room;
 }
 
 /* Writes two frame headers, blocks that are ready, and the file. */
@@ -45,7 +45,7 @@ static void answer_at_once(struct http2 *h, const struct stream_request *asked, 
 	char *block = out->at + FRAME_HEADER;
 	char *at = block + http2_put_table_size(h, block);
 	at += hpack_status(r->status, at);
-	at = TEXT_JOIN(at, *h->streams.common_block, representation_block(r->representation));
+	at = TEXT_JOIN(at, *h->streams.common_block, representation_block(r->representation, r->offered));
 	unsigned flags = FRAME_FLAG_END_HEADERS | (content.length ? 0 : FRAME_FLAG_END_STREAM);
 	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, id);
 	out->at = at;

@@ -262,8 +262,8 @@ static void opened(struct stream *s) { ((struct http3_stream *)s->own)->stream =
 
 static void closed(struct stream *s) { ((struct http3_stream *)s->own)->stream = NULL; }
 
-static struct slice block(struct representation *f) {
-	(void)f;
+static struct slice block(struct representation *f, bool offered) {
+	(void)f, (void)offered;
 	return (struct slice){0};
 }
 

@@ -259,7 +259,7 @@ size_t response_fields(struct response *r, char *out, uint64_t *content_length) 
 }
 
 bool response_has_ready_block(const struct response *r) {
-	return r->status == 200 && r->representation && !r->lines.length && !r->offered;
+	return r->status == 200 && r->representation && !r->lines.length;
 }
 
 struct slice response_in_memory(const struct response *r) {

@@ -31,6 +31,7 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, struct mo
 									.auth = c->auth,
 									.compressing = c->jobs[COMPRESSING],
 									.improving = c->jobs[IMPROVING],
+									.subtracting = c->jobs[SUBTRACTING],
 									.unpacking = c->jobs[LISTING],
 									.hashing = c->jobs[HASHING],
 									.hashing_large = c->jobs[HASHING_LARGE],

@@ -34,12 +34,13 @@ struct site_options {
 };
 
 /* Threads for what takes long. They are separate so that guessed passwords delay no files, listings delay no
- * compression, large files delay no small ones, and better compression, which takes
- * seconds, delays nothing. LISTING also measures files that will be unpacked. PREFETCHING has
+ * compression, large files delay no small ones, and differences, and better compression, which takes
+ * seconds, delay nothing else. LISTING also measures files that will be unpacked. PREFETCHING has
  * PREFETCH_THREADS, the others one each. Those of other machines have their own (remote.h). */
 enum site_thread {
 	COMPRESSING,
 	IMPROVING,
+	SUBTRACTING,
 	LISTING,
 	CHECKING_PASSWORDS,
 	HASHING,

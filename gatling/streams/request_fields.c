@@ -67,8 +67,6 @@ static bool is_of_connections(struct slice name, struct slice value) {
 	static const struct slice names[] = {SLICE("connection"), SLICE("proxy-connection"), SLICE("keep-alive"),
 										 SLICE("transfer-encoding"), SLICE("upgrade")};
 	if (slice_equal(name, SLICE("te"))) return !slice_equal_nocase(value, SLICE("trailers"));
-	static const unsigned lengths = 1 << 6 | 1 << 9 | 1 << 14 | 1 << 15; /* of these: most fields have another */
-	if (name.length > 15 || !(lengths >> name.length & 1)) return false;
 	return slice_is_one_of(name, names, sizeof names / sizeof *names);
 }
 
@@ -104,12 +102,14 @@ static void set_lines(struct request_fields *d) {
 	d->request->lines = (struct slice){.at = d->lines, .length = (size_t)(end - d->lines)};
 }
 
-/* Returns whether request_next_value() may ask for a field that is not known. */
-static bool is_asked_for(struct slice name) {
-	static const struct slice names[] = {SLICE("accept"),    SLICE("accept-language"), SLICE("cookie"),
-										 SLICE("sec-ch-ua"), SLICE("sec-fetch-dest"),  SLICE("sec-fetch-site")};
+/* Returns whether request_next_value() may ask for a field that is not known, and of Sec-Fetch-Dest, whether it has the
+ * value that is asked for. */
+static bool is_asked_for(struct slice name, struct slice value) {
+	static const struct slice names[] = {SLICE("accept"), SLICE("accept-language"), SLICE("cookie"), SLICE("sec-ch-ua"),
+										 SLICE("sec-fetch-site")};
 	static const unsigned lengths = 1 << 6 | 1 << 9 | 1 << 14 | 1 << 15; /* of these: most fields have another */
 	if (name.length > 15 || !(lengths >> name.length & 1)) return false;
+	if (slice_equal(name, SLICE("sec-fetch-dest"))) return slice_equal(value, SLICE("document"));
 	return slice_is_one_of(name, names, sizeof names / sizeof *names);
 }
 
@@ -118,7 +118,7 @@ static void plain_field(struct request_fields *d, struct slice name, struct slic
 	begin(d);
 	if (!valid_name(name) || is_of_connections(name, value)) d->malformed = true;
 	if (d->malformed || d->status) return;
-	if (d->passes || (!d->trailers && is_asked_for(name))) add_line(d, name, value);
+	if (d->passes || (!d->trailers && is_asked_for(name, value))) add_line(d, name, value);
 	if (d->trailers) return;
 	if (slice_equal(name, SLICE("priority"))) priority_parse(value, d->priority);
 	enum field_name known = request_field_name(name);

@@ -82,7 +82,7 @@ struct streams_protocol {
 	size_t (*fields)(struct slice lines, char *out);
 
 	/* Returns the fields of a representation as they are encoded, or an absent slice if they have to be. */
-	struct slice (*block)(struct representation *representation);
+	struct slice (*block)(struct representation *representation, bool offered);
 
 	/* Called when a stream is opened, and before it is freed. The second one may be NULL. */
 	void (*opened)(struct stream *stream);

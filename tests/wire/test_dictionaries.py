@@ -61,7 +61,7 @@ def server(build, site):
 
 def test_a_version_is_offered_as_a_dictionary_for_those_that_follow(server):
     response = server.get("/" + OLD_NAME, ACCEPT)
-    assert response["Use-As-Dictionary"] == 'match="app-*.js"'
+    assert response["Use-As-Dictionary"] == 'match="/assets/app-*.js"'
     assert response["Vary"] == "Accept-Encoding, Available-Dictionary"
     assert response["Cache-Control"] == "public, max-age=31536000, immutable"
 

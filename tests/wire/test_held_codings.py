@@ -63,3 +63,18 @@ def test_other_conditions_count_first(served):
     tag = tags(served)["gzip"]
     for condition, status in (('If-Match: "x"', 412), ("If-Unmodified-Since: Thu, 01 Jan 1980 00:00:00 GMT", 412)):
         assert served.get("/text.css", ALL, "If-None-Match: " + tag, condition).status == status
+
+
+@pytest.mark.parametrize("fields", [(), ("Want-Repr-Digest: sha-256=1",)])  # the latter is never known
+def test_a_cache_that_has_several_codings_is_told_to_use_the_best(served, fields):
+    known = tags(served)
+    for _ in range(2):
+        response = served.get("/text.css", ALL, "If-None-Match: " + ", ".join(known.values()), *fields)
+        assert (response.status, response["ETag"]) == (304, improved(served)["ETag"])
+
+
+def test_a_file_as_it_is_is_not_held_by_who_refuses_that(served):
+    tag = tags(served)[""]
+    for refused in ("identity;q=0", "*;q=0"):
+        response = served.get("/text.css", "Accept-Encoding: gzip, " + refused, "If-None-Match: " + tag)
+        assert (response.status, response["Content-Encoding"]) == (200, "gzip")

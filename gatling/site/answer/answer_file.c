@@ -170,7 +170,7 @@ bool answer_known_file(const struct site_context *c, const struct request *q, co
 	if (resource->versioned || r->offered) cache_register(c->cache, resource);
 	/* without QUALIFIERS it can be no other status */
 	if (q->known & PRECONDITIONS && precondition_status(q, &f->validators)) r->status = 304;
-	else if (q->known & PRECONDITIONS) answer_held(r, decision_held(q, resource));
+	else if (q->known & PRECONDITIONS) answer_held(r, decision_held(q, resource, r->offered, f));
 	send_copy(c, q, arrival, resource, r);
 	return true;
 }
@@ -200,6 +200,7 @@ static int find_file(struct decision *d, const char *end, struct resource **foun
 	struct resource *resource;
 	*found = NULL;
 	d->lookup.path = (struct slice){.at = d->path, .length = (size_t)(end - d->path)};
+	d->lookup.site = (size_t)(d->local - d->path);
 	int error = decision_find(d, &d->lookup, &resource);
 	if (error == EINPROGRESS && decision_wait_for_disk(d, d->lookup.path)) return 0;
 	if (error) return error;
@@ -289,8 +290,9 @@ static int answer_found(struct decision *d, char *end, int status) {
 	}
 	bool waits = false;
 	struct slice digest = {0};
-	struct representation *const held = status == 200 ? decision_held(d->request, resource) : NULL;
-	r->offered = status == 200 && !d->guarded && !d->lookup.error && decision_offers(d->request, resource);
+	/* not for a path that a rule has changed */
+	r->offered = status == 200 && !d->guarded && !d->rule && !d->lookup.error && decision_offers(d->request, resource);
+	struct representation *const held = status == 200 ? decision_held(d->request, resource, r->offered, file) : NULL;
 	if (!held) file = decision_difference(d, resource, file, &waits);
 	if (!waits && (!held || held == file)) digest = decision_digest(d, resource, file, &waits);
 	if (waits && held) representation_release(held);

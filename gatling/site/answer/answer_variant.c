@@ -9,19 +9,33 @@
 
 /* --- what a client has --- */
 
-struct representation *decision_held(const struct request *q, const struct resource *r) {
+/* Returns whether a client has a resource in a coding that was made from its identity, and sets *held to what it has,
+ * or NULL without memory. */
+static bool held_in(const struct request *q, const struct resource *r, enum coding coding,
+					struct representation **held) {
 	const struct representation *identity = r->representation[CODING_IDENTITY];
+	struct representation *const f = r->representation[coding];
+	const bool accepted = coding == CODING_IDENTITY ? !coding_refuses_identity(q) : coding_accepted(q, coding);
+	const bool same = f && precondition_has(q, f->validators.etag);
+	const bool coded = coding != CODING_IDENTITY && identity && representation_has_coded(identity, coding, q);
+	if (!accepted || !(same || coded)) return false;
+	if (same) representation_retain(f);
+	*held = same ? f : representation_unsent(identity, coding);
+	return true;
+}
+
+struct representation *decision_held(const struct request *q, const struct resource *r, bool offered,
+									 struct representation *chosen) {
+	const struct representation *identity = r->representation[CODING_IDENTITY];
+	struct representation *held;
 	if (!request_has(q, FIELD_IF_NONE_MATCH)) return NULL;
-	for (int i = 0; i < CODINGS; i++) {
-		struct representation *f = r->representation[i];
-		const bool same = f && precondition_has(q, f->validators.etag);
-		const bool coded = i != CODING_IDENTITY && identity && representation_has_coded(identity, (enum coding)i, q);
-		if (!(same || coded) || !(i == CODING_IDENTITY || coding_accepted(q, (enum coding)i))) continue;
-		if (!same) return representation_unsent(identity, (enum coding)i);
-		representation_retain(f);
-		return f;
+	if (precondition_has(q, chosen->validators.etag)) {
+		representation_retain(chosen);
+		return chosen;
 	}
-	return NULL;
+	for (int i = CODINGS - 1; i >= 0; i--)
+		if (held_in(q, r, (enum coding)i, &held)) return held;
+	return offered && identity ? representation_of_difference(identity, q) : NULL;
 }
 
 /* --- differences --- */
@@ -40,7 +54,7 @@ static bool read_digest(const struct request *q, unsigned char *digest) {
 }
 
 bool decision_offers(const struct request *q, const struct resource *resource) {
-	return resource->page && request_of_chromium_page(q);
+	return resource->offered && request_of_chromium(q);
 }
 
 struct representation *decision_difference(struct decision *d, struct resource *resource, struct representation *file,
@@ -53,10 +67,11 @@ struct representation *decision_difference(struct decision *d, struct resource *
 	if (!(resource->versioned || offered) || d->guarded || d->lookup.error) return file;
 	cache_register(d->context->cache, resource);
 	if (!request_has(q, FIELD_AVAILABLE_DICTIONARY) || request_has(q, FIELD_RANGE)) return file;
+	if (request_has(q, FIELD_IF_MATCH)) return file; /* it is about the file */
 	if (!read_digest(q, digest) || !coding_accepted(q, CODING_DCZ)) return file;
-	/* another site must not learn from its length what it compares (RFC 9842, section 9.3); it does not of a page that
-	 * a user goes to */
-	if (!offered && !request_of_this_origin(q)) return file;
+	/* another site must not learn from its length what it compares (RFC 9842, section 9.3): it does not learn that of
+	 * a page to which a user goes */
+	if (!request_of_this_origin(q) && !request_navigates(q)) return file;
 	struct representation *smaller = cache_delta(d->context->cache, resource, digest, &job);
 	*waits = job && d->arrival->may_wait;
 	if (*waits) decision_wait(d, job);

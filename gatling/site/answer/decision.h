@@ -128,8 +128,10 @@ int answer_file_or_page(struct decision *d, int status);
 /* --- answer_variant.c --- */
 
 /* Returns a new reference to what a client has of a resource in a coding that it names, whether or not that is the one
- * which it would be sent now, if it has not changed (If-None-Match): then the answer is 304. Otherwise returns NULL. */
-struct representation *decision_held(const struct request *request, const struct resource *resource);
+ * which it would be sent now, if it has not changed (If-None-Match): then the answer is 304. chosen: that one, which
+ * comes first. offered: the client may have it as a difference. Otherwise returns NULL. */
+struct representation *decision_held(const struct request *request, const struct resource *resource, bool offered,
+									 struct representation *chosen);
 
 /* Returns whether the response has the offered fields of a resource, unless it is guarded. */
 bool decision_offers(const struct request *request, const struct resource *resource);

@@ -37,7 +37,7 @@ struct resource {
 	struct representation *copy[CODINGS];           /* internal to the cache: copies in memory; NULL: none */
 	unsigned available, producible; /* codings that are there, and that can be generated: sets of 1 << coding */
 	bool versioned;                 /* clients may have older versions of it, see cache_delta() */
-	bool page;                      /* browsers may be offered it as a dictionary, see representation->offered */
+	bool offered;                   /* browsers may be offered it as a dictionary, see representation->offered */
 	uint64_t alternate[ALTERNATES]; /* bytes of the files beside it that show the same; 0: not there, or too old */
 	struct guard guard;             /* see basic_auth_guard() */
 	struct freshness freshness;     /* while it lasts, it may be used without cache_find() */
@@ -47,6 +47,7 @@ struct resource {
 /* What cache_find() looks for: a path, and what else the response depends on. */
 struct lookup {
 	struct slice path;                /* relative to the root of the cache, not empty */
+	size_t site;                      /* bytes of it that are the directory of the site, with its slash */
 	const struct header_set *headers; /* NULL: none */
 	bool restricted;                  /* the site needs a password */
 	bool is_substitute; /* the file is sent for another path: as an error page, or since there is no file */
@@ -60,7 +61,7 @@ struct cache_options {
 	const struct tree *tree; /* not owned, like the next members */
 	struct names *names;
 	struct basic_auth *auth;
-	struct jobs *compressing, *improving, *unpacking, *hashing, *hashing_large;
+	struct jobs *compressing, *improving, *subtracting, *unpacking, *hashing, *hashing_large;
 	uint64_t bytes;       /* limit of bodies and fields in memory, without what is compressed here or only being sent */
 	unsigned descriptors; /* limit of files that the cache keeps open */
 	unsigned open;        /* limit of open files, including those being sent; beyond it: EMFILE */
@@ -103,11 +104,11 @@ struct job *cache_hash(struct cache *cache, struct resource *resource, enum codi
  * wait for it: not for a file of more than CONTENT_HASH_SOON bytes, whose digest later requests get. */
 struct job *cache_digest(struct cache *cache, struct resource *resource, struct representation *representation);
 
-/* Has a thread keep the content of a versioned resource or a page, and of its older versions, as dictionaries
+/* Has a thread keep the content of a versioned or offered resource, and of its older versions, as dictionaries
  * (dictionaries.h), once. It looks for those in the same directory, and in that of the older roots. */
 void cache_register(struct cache *cache, struct resource *resource);
 
-/* Returns the difference of a versioned resource, or a page, to the dictionary with a digest (DIGEST_LENGTH bytes), a
+/* Returns the difference of a versioned or offered resource to the dictionary with a digest (DIGEST_LENGTH bytes), a
  * representation in CODING_DCZ. Otherwise returns NULL, and sets *job to what the request should wait for, or to NULL
  * if there is no such dictionary, or the difference cannot be made. */
 struct representation *cache_delta(struct cache *cache, struct resource *resource, const unsigned char *digest,

@@ -238,7 +238,7 @@ bool cache_control_is_page(const char *type) {
 	return slice_starts(t, SLICE("text/html")) || slice_starts(t, SLICE("application/xhtml"));
 }
 
-const struct slice cache_control_offered = SLICE("private, max-age=0, stale-while-revalidate=2592000"); /* 30 days */
+const struct slice cache_control_offered = SLICE("private, max-age=2592000"); /* 30 days */
 
 struct slice cache_control_default(struct slice path, const char *type, bool restricted, bool is_substitute) {
 	if (is_substitute || !cache_control_is_hashed(path, type))

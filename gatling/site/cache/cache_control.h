@@ -21,7 +21,7 @@ struct slice cache_control_hash(struct slice path, const char *type);
 /* Returns whether it is the media type of a page. */
 bool cache_control_is_page(const char *type);
 
-/* What some browsers get for a page, see representation->offered: no cache but theirs keeps it. */
+/* What some browsers get for other files than those with a hash, see representation->offered. */
 extern const struct slice cache_control_offered;
 
 #endif

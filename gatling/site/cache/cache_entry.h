@@ -37,6 +37,7 @@ struct cache_entry {
 	int64_t delta_ms;           /* when the last one was begun */
 	unsigned next_delta;        /* the place for the next one */
 	struct slice wildcard;      /* the part of path for which the pattern of dictionaries has an asterisk, or absent */
+	size_t site;                /* as in struct lookup */
 	uint64_t hash, headers;     /* headers: the id of the set, 0 for none */
 	int64_t used_ms, copied_ms; /* copied_ms: when a copy was last returned, or seen being sent */
 	size_t memory;
@@ -122,16 +123,18 @@ bool cache_forget_copies(struct cache *cache, uint64_t bytes, int64_t now_ms);
 
 /* --- cache_versions.c --- */
 
-/* Returns the part of the path of a page that differs in the pages for which it is a dictionary: those below its
- * directory, for an index.html, or those whose names begin as its own. */
-struct slice cache_versions_page(struct slice path);
+/* Returns the wildcard of a file of a media type without a hash in its name. It is for its later versions, also if what
+ * may be a hash differs; a page for those whose names begin as its own, too, and an index.html for all below its
+ * directory. */
+struct slice cache_versions_wildcard(struct slice path, const char *type);
 
 /* Returns whether the path of a file, with an asterisk for a part of it, can be a pattern (dictionaries.h), and a URL
  * pattern. */
 bool cache_versions_named(struct slice path, struct slice wildcard);
 
-/* Writes the value of Use-As-Dictionary to out (CACHE_MATCH_MAX bytes), and returns it. page: it is for navigations. */
-enum { CACHE_MATCH_MAX = 192 };
+/* Writes the value of Use-As-Dictionary to out (CACHE_MATCH_MAX bytes), and returns it. path: in the site. page: it is
+ * for navigations. */
+enum { CACHE_MATCH_MAX = 256 };
 struct slice cache_versions_match(struct slice path, struct slice wildcard, bool page, char *out);
 
 /* --- cache_load.c --- */

@@ -233,15 +233,18 @@ static bool may_be_different(const struct cache *c, const struct cache_entry *e,
 	return !header_find(headers, "Use-As-Dictionary") && !header_find(headers, "Set-Cookie");
 }
 
-/* Finds out whether a file has older versions, of which its name has the hash, or is a page that others can be compared
- * with. It is not if the owner says how long it lasts. */
+/* Finds out whether a file has a hash in its name, in which it differs from its older versions, or may be offered to
+ * browsers. It may not if the owner says how long it lasts. Browsers ask for a picture that comes twice in a page twice
+ * because of the offered fields. */
 static void find_wildcard(const struct cache *c, struct cache_entry *e, const char *type,
 						  const struct header_set *headers) {
-	const bool page = cache_control_is_page(type);
-	e->wildcard = page ? cache_versions_page(e->path) : cache_control_hash(e->path, type);
-	const bool named = cache_versions_named(e->path, e->wildcard);
-	e->resource.versioned = named && !page;
-	e->resource.page = named && page && c->options.cache_control && !header_find(headers, "Cache-Control");
+	const struct slice hash = cache_control_hash(e->path, type);
+	e->wildcard = hash.at ? hash : cache_versions_wildcard(e->path, type);
+	const bool named = cache_versions_named(slice_rest(e->path, e->site), e->wildcard),
+			   picture = slice_starts(slice_of(type), SLICE("image/"));
+	e->resource.versioned = named && hash.at;
+	e->resource.offered =
+		named && !hash.at && !picture && c->options.cache_control && !header_find(headers, "Cache-Control");
 }
 
 /* Writes the fields of all representations, and counts their memory. missed: a file could not be opened. Returns 0,
@@ -260,8 +263,9 @@ static int write_all_fields(struct cache *c, struct cache_entry *e, const struct
 	r->producible = producible(c, r, &type);
 	char match[CACHE_MATCH_MAX];
 	if (may_be_different(c, e, &type, headers)) find_wildcard(c, e, o.type, headers);
-	if (r->versioned) o.match = cache_versions_match(e->path, e->wildcard, false, match);
-	if (r->page) o.offer = cache_versions_match(e->path, e->wildcard, true, match);
+	if (r->versioned) o.match = cache_versions_match(slice_rest(e->path, e->site), e->wildcard, false, match);
+	if (r->offered)
+		o.offer = cache_versions_match(slice_rest(e->path, e->site), e->wildcard, cache_control_is_page(o.type), match);
 	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
 	bool restricted = e->restricted || r->guard.permission != PERMISSION_OPEN;
 	if (c->options.cache_control)
@@ -317,6 +321,7 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, in
 							  .is_substitute = l->is_substitute,
 							  .error = l->error,
 							  .is_alternate = l->is_alternate,
+							  .site = l->site,
 							  .prefetched = l->prefetched,
 							  .path = {.at = e->text, .length = l->path.length}};
 	*text_copy(e->text, l->path) = '\0';

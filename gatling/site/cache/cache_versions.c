@@ -1,5 +1,5 @@
-/* cache_versions.c - see cache.h: versions of a file, which differ in the hash in their names, and pages, as
- * dictionaries for each other (RFC 9842). What a client was sent is kept as a dictionary; when it comes back for a
+/* cache_versions.c - see cache.h: versions of a file as dictionaries for each other (RFC 9842), whether or not their
+ * names differ in a hash, and pages for pages. What a client was sent is kept as a dictionary; when it comes back for a
  * newer version, and says what it has, it is sent the difference. */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ enum {
 };
 
 #define NAVIGATIONS ", match-dest=(\"document\")"
-enum { MATCH_MORE = sizeof "match=\"*\"" NAVIGATIONS }; /* bytes of Use-As-Dictionary besides the name */
+enum { MATCH_MORE = sizeof "match=\"/*\"" NAVIGATIONS }; /* bytes of Use-As-Dictionary besides the path */
 
 /* --- names --- */
 
@@ -41,26 +41,46 @@ static struct slice behind(struct slice s, struct slice wildcard) {
 	return slice_rest(s, (size_t)(wildcard.at - s.at) + wildcard.length);
 }
 
-struct slice cache_versions_page(struct slice path) {
+/* Returns the part of a path that may be a hash of Vite's, which can look like words: if it is none, little is lost. Or
+ * returns the end of the path. */
+static struct slice may_be_hash(struct slice path) {
+	enum { LENGTH = 8 };
+	struct slice name = name_of(path);
+	size_t dot = name.length;
+	while (dot && name.at[dot - 1] != '.') dot--;
+	bool capital = false, small = false, digit = false;
+	if (dot < LENGTH + 3 || !strchr("-.", name.at[dot - LENGTH - 2])) return slice_rest(path, path.length);
+	const struct slice hash = slice_rest(slice_first(name, dot - 1), dot - 1 - LENGTH);
+	for (size_t i = 0; i < LENGTH; i++) {
+		capital |= hash.at[i] >= 'A' && hash.at[i] <= 'Z';
+		small |= hash.at[i] >= 'a' && hash.at[i] <= 'z';
+		digit |= text_is_digit(hash.at[i]);
+	}
+	return capital + small + digit > 1 ? hash : slice_rest(path, path.length);
+}
+
+struct slice cache_versions_wildcard(struct slice path, const char *type) {
 	static const struct slice index = SLICE("index.html"), suffix = SLICE(".html");
 	const struct slice name = name_of(path);
-	const size_t differs = slice_equal(name, index) ? index.length : slice_ends(name, suffix) ? suffix.length : 0;
+	size_t differs = 0;
+	if (!cache_control_is_page(type)) return may_be_hash(path);
+	if (slice_equal(name, index)) differs = index.length;
+	else if (slice_ends(name, suffix)) differs = suffix.length;
 	return slice_rest(path, path.length - differs);
 }
 
 bool cache_versions_named(struct slice path, struct slice wildcard) {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-	const struct slice name = name_of(path);
-	if (!wildcard.at || path.length + 1 >= DICTIONARY_PATTERN_MAX || name.length + MATCH_MORE > CACHE_MATCH_MAX)
-		return false;
-	for (size_t i = 0; i < name.length; i++) /* others mean something in a URL pattern, or are encoded in a URL */
-		if (!memchr(plain, name.at[i], sizeof plain - 1)) return false;
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+	if (!wildcard.at || path.length + MATCH_MORE > CACHE_MATCH_MAX) return false;
+	for (size_t i = 0; i < path.length; i++) /* others mean something in a URL pattern, or are encoded in a URL */
+		if (!memchr(plain, path.at[i], sizeof plain - 1)) return false;
 	return true;
 }
 
 struct slice cache_versions_match(struct slice path, struct slice wildcard, bool page, char *out) {
-	const struct slice name = name_of(path), navigations = page ? SLICE(NAVIGATIONS) : SLICE("");
-	const char *end = TEXT_JOIN(out, SLICE("match=\""), before(name, wildcard), SLICE("*"), behind(name, wildcard),
+	/* Chromium keeps one dictionary for each pattern as it is written, so relative ones would replace each other */
+	const struct slice navigations = page ? SLICE(NAVIGATIONS) : SLICE("");
+	const char *end = TEXT_JOIN(out, SLICE("match=\"/"), before(path, wildcard), SLICE("*"), behind(path, wildcard),
 								SLICE("\""), navigations);
 	return (struct slice){.at = out, .length = (size_t)(end - out)};
 }
@@ -111,7 +131,8 @@ static bool is_version(const struct cache_entry *e, struct slice directory, stru
 		return false;
 	*TEXT_JOIN(path, directory, found) = '\0';
 	const struct slice whole = slice_of(path), hash = cache_control_hash(whole, type);
-	return cache_versions_named(whole, hash) && slice_equal(pattern_of(whole, hash, other), pattern);
+	return cache_versions_named(slice_rest(whole, e->site), hash) &&
+		   slice_equal(pattern_of(whole, hash, other), pattern);
 }
 
 /* Finds the versions of a file in a root: of the others, or of this one (""), which has the file itself. Returns how
@@ -183,10 +204,10 @@ static void keep_found(const struct cache_job *j, const struct docroot *docroot,
 	close(fd);
 }
 
-/* Keeps the newest versions of a file in a root, as above. A page has one, of the same name. */
+/* Keeps the newest versions of a file in a root, as above. Without a hash it has one, of the same name. */
 static void keep_versions(const struct cache_job *j, const struct docroot *docroot, struct slice root,
 						  struct slice pattern, const char *type, const atomic_bool *stop) {
-	if (j->entry->resource.page) {
+	if (j->entry->resource.offered) {
 		char path[PATH_MAX + NAME_MAX];
 		*TEXT_JOIN(path, root, j->entry->path) = '\0';
 		keep_found(j, docroot, path, pattern, stop);
@@ -198,6 +219,23 @@ static void keep_versions(const struct cache_job *j, const struct docroot *docro
 	free(found);
 }
 
+/* Returns whether a directory on the way to a file in an older root has a guard: whom that admits is not asked. Guards
+ * that cannot be looked for count. */
+static bool is_guarded(const struct docroot *docroot, struct slice root, struct slice path) {
+	static const struct slice guard[] = {SLICE(".htaccess"), SLICE(".htaccess_global")};
+	char whole[PATH_MAX + NAME_MAX], at[sizeof whole + NAME_MAX];
+	struct stat st;
+	const struct slice all = {.at = whole, .length = (size_t)(TEXT_JOIN(whole, root, path) - whole)};
+	for (size_t length = root.length; length <= all.length; length++) {
+		if (all.at[length - 1] != '/') continue;
+		for (size_t i = 0; i < sizeof guard / sizeof *guard; i++) {
+			*TEXT_JOIN(at, slice_first(all, length), guard[i]) = '\0';
+			if (docroot_stat(docroot, at, &st) == 0 || errno != ENOENT) return true;
+		}
+	}
+	return false;
+}
+
 /* Keeps those in the older roots. */
 static void keep_older(const struct cache_job *j, struct slice pattern, const char *type, const atomic_bool *stop) {
 	const struct docroot docroot = {.root = j->cache->options.older, .symlinks_inside = true};
@@ -206,7 +244,8 @@ static void keep_older(const struct cache_job *j, struct slice pattern, const ch
 	for (unsigned i = 0; i < count; i++) {
 		char root[NAME_MAX + 2];
 		const char *end = TEXT_JOIN(root, slice_of(roots[i].path), SLICE("/"));
-		keep_versions(j, &docroot, (struct slice){.at = root, .length = (size_t)(end - root)}, pattern, type, stop);
+		const struct slice older = {.at = root, .length = (size_t)(end - root)};
+		if (!is_guarded(&docroot, older, j->entry->path)) keep_versions(j, &docroot, older, pattern, type, stop);
 	}
 	free(roots);
 }
@@ -221,7 +260,7 @@ static void register_versions(struct job *job, const atomic_bool *stop) {
 	else keep_file(j->cache, f->fd, &f->version, pattern, stop);
 	if (j->alone || said.length >= sizeof type) return;
 	*text_copy(type, said) = '\0';
-	if (!j->entry->resource.page) keep_versions(j, &j->cache->options.tree->docroot, SLICE(""), pattern, type, stop);
+	if (!j->entry->resource.offered) keep_versions(j, &j->cache->options.tree->docroot, SLICE(""), pattern, type, stop);
 	if (j->cache->options.older != -1) keep_older(j, pattern, type, stop);
 }
 
@@ -234,7 +273,7 @@ static void registered(struct job *job) {
 void cache_register(struct cache *c, struct resource *r) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	const struct job job = {.run = register_versions, .finish = registered, .background = true};
-	if (!(r->versioned || r->page) || e->registered || !e->cached || !freshness_settled(&r->freshness)) return;
+	if (!(r->versioned || r->offered) || e->registered || !e->cached || !freshness_settled(&r->freshness)) return;
 	if (jobs_count(c->options.improving) >= CACHE_IMPROVING_MAX) return;
 	const struct cache_job registering = {.job = job,
 										  .kind = REGISTER,
@@ -299,7 +338,7 @@ struct representation *cache_delta(struct cache *c, struct resource *r, const un
 	struct cache_job *const running = e->job[DELTA];
 	const struct delta *delta = find_delta(e, digest);
 	*job = NULL;
-	if (!(r->versioned || r->page) || !e->cached || !identity->validators.etag.at) return NULL;
+	if (!(r->versioned || r->offered) || !e->cached || !identity->validators.etag.at) return NULL;
 	if (delta) return delta->difference;
 	if (running) {
 		*job = memcmp(running->digest, digest, DIGEST_LENGTH) == 0 ? &running->job : NULL;
@@ -310,7 +349,7 @@ struct representation *cache_delta(struct cache *c, struct resource *r, const un
 	if (e->next_delta >= DELTAS_MAX && e->used_ms - e->delta_ms < DELTA_AGAIN_MS) return NULL;
 	if (!dictionary_is_found(digest, e->path)) return NULL;
 	memcpy(subtracting.digest, digest, DIGEST_LENGTH);
-	*job = cache_job_start(c->options.compressing, &subtracting);
+	*job = cache_job_start(c->options.subtracting, &subtracting);
 	if (*job) e->delta_ms = e->used_ms;
 	return NULL;
 }

@@ -287,22 +287,34 @@ static void derive_etag(struct representation *f, const struct representation *o
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
-/* Returns a representation with the fields of the origin, except those of the coding. content_hash: a hash for the
- * entity-tag, or NULL to derive that, too. dictionary: the digest of that of CODING_DCZ, or NULL. Returns NULL without
- * memory. */
-static struct representation *derive(const struct representation *origin, enum coding coding, uint64_t size,
-									 const unsigned char *content_hash, const unsigned char *dictionary) {
+/* Returns a representation of the same file without entity-tag and fields, or NULL without memory. */
+static struct representation *derived(const struct representation *origin, enum coding coding, uint64_t size) {
 	struct representation *f = representation_new();
 	if (!f) return NULL;
 	f->version = origin->version;
 	f->size = size;
 	f->coding = coding;
 	f->gzipped = origin->coding == CODING_GZIP && coding == CODING_IDENTITY;
-	if (content_hash) write_etag(f, content_hash);
-	else derive_etag(f, origin, dictionary);
+	return f;
+}
+
+/* Writes the fields of f. Returns f, or NULL without memory. */
+static struct representation *with_fields(struct representation *f, const struct representation *origin) {
 	if (representation_derive_fields(f, origin) == 0) return f;
 	representation_release(f);
 	return NULL;
+}
+
+/* Returns a representation with the fields of the origin, except those of the coding. content_hash: a hash for the
+ * entity-tag, or NULL to derive that, too. dictionary: the digest of that of CODING_DCZ, or NULL. Returns NULL without
+ * memory. */
+static struct representation *derive(const struct representation *origin, enum coding coding, uint64_t size,
+									 const unsigned char *content_hash, const unsigned char *dictionary) {
+	struct representation *f = derived(origin, coding, size);
+	if (!f) return NULL;
+	if (content_hash) write_etag(f, content_hash);
+	else derive_etag(f, origin, dictionary);
+	return with_fields(f, origin);
 }
 
 /* Gives f its content, and adds its memory to *account. Returns f. */
@@ -346,6 +358,20 @@ bool representation_has_coded(const struct representation *identity, enum coding
 	if (!identity->validators.etag.at) return false;
 	const char *end = put_coded_etag(etag, identity, coding);
 	return precondition_has(q, (struct slice){.at = etag, .length = (size_t)(end - etag)});
+}
+
+struct representation *representation_of_difference(const struct representation *identity, const struct request *q) {
+	char start[sizeof identity->etag];
+	const struct slice etag = identity->validators.etag;
+	if (!etag.at) return NULL;
+	const char *end = TEXT_JOIN(start, slice_first(etag, etag.length - 1), SLICE("-dc"));
+	const struct slice held = precondition_starting(q, (struct slice){.at = start, .length = (size_t)(end - start)});
+	if (held.length != (size_t)(end - start) + strlen("z-0123456789abcdef\"")) return NULL;
+	struct representation *f = derived(identity, CODING_DCZ, 0);
+	if (!f) return NULL;
+	f->validators.etag = (struct slice){.at = f->etag, .length = held.length};
+	memcpy(f->etag, held.at, held.length);
+	return with_fields(f, identity);
 }
 
 struct representation *representation_difference(struct representation *identity, const unsigned char *digest,

@@ -48,10 +48,9 @@ struct representation {
 	 * Accept-Ranges, ETag and Last-Modified (not with error pages); Vary, Cache-Control and the owner's (always). A
 	 * 416 has none of them. */
 	struct slice fields;
-	/* Of a page: those that some browsers get in place of the fourth part, so that they keep it as a dictionary for
-	 * pages (RFC 9842); absent: none. Dictionaries have to be fresh, or usable while they are stale. Chromium answers
-	 * no navigation with what is stale, so it gets stale-while-revalidate; Vary has Sec-Fetch-Dest, so that it answers
-	 * nothing else, either. Other browsers would show old pages. */
+	/* Those that some browsers get in place of the fourth part, so that they keep the file as a dictionary for later
+	 * versions (RFC 9842, which has them keep only what is fresh); absent: none. Vary is "*", which never matches: so
+	 * they revalidate it each time, as with no-cache (RFC 9111, section 4.1). Chromium and Firefox do. */
 	struct slice offered;
 	size_t type_at, validators_at, always_at; /* where the second, third and fourth part start */
 	struct file_version version;              /* of the file that was loaded */
@@ -62,10 +61,10 @@ struct representation {
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
 	struct encoded *encoded;       /* the owner of body; NULL: the body is its own, or its origin's */
 	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-dcz-0123456789abcdef\""];
-	char *digest;       /* see representation_digest(); NULL until representation_digested() is called */
-	struct slice block; /* see representation_block(); absent until that is called */
-	char *start;        /* of a remote file, until the fields are written */
-	size_t text_size;   /* bytes allocated for fields, and for the block behind them */
+	char *digest;                      /* see representation_digest(); NULL until representation_digested() is called */
+	struct slice block, offered_block; /* see representation_block(); absent until that is called */
+	char *start;                       /* of a remote file, until the fields are written */
+	size_t text_size;                  /* bytes allocated for fields, and for the blocks behind them */
 };
 
 /* What the fields of a representation depend on, besides the file itself. cache_load.c, which knows the path, fills it
@@ -110,8 +109,8 @@ int representation_write_fields(struct representation *file, const struct field_
 /* Writes those of the origin, except for length, coding and validators. Returns 0 or ENOMEM. */
 int representation_derive_fields(struct representation *file, const struct representation *origin);
 
-/* Returns all field lines as a header block of HPACK, which the first call makes. */
-struct slice representation_block(struct representation *file);
+/* Returns all field lines as a header block of HPACK, which the first call makes. offered: with the offered ones. */
+struct slice representation_block(struct representation *file, bool offered);
 
 /* Adds representation_memory() to *account, until the last reference is released. */
 void representation_account(struct representation *file, size_t *account);
@@ -130,6 +129,11 @@ struct representation *representation_gunzipped(struct representation *gzip, uin
  * then, for a 304, a representation with these fields, but no content, or NULL without memory. */
 bool representation_has_coded(const struct representation *identity, enum coding coding, const struct request *request);
 struct representation *representation_unsent(const struct representation *identity, enum coding coding);
+
+/* Does the same if it has that of a difference to any dictionary. The representation has that entity-tag, and the
+ * offered fields: those who have such a difference share it with nobody. Otherwise returns NULL. */
+struct representation *representation_of_difference(const struct representation *identity,
+													const struct request *request);
 
 /* Does the same as representation_encoded() for the difference of an identity to a dictionary with that digest
  * (DIGEST_LENGTH bytes). body is malloc'd, and taken over. */

@@ -58,10 +58,10 @@ static char *put_validators(char *at, struct representation *f) {
 static char *put_vary(char *at, const struct field_options *o) {
 	const struct header_item *vary = header_find(o->headers, "Vary");
 	bool owned = vary && !vary->detach;
+	if (o->offer.at && o->match.at) return text_copy(at, SLICE("Vary: *\r\n"));
 	if (!o->varies) return owned ? field_line_put(at, SLICE("Vary"), vary->value) : at;
 	at = text_copy(at, SLICE("Vary: Accept-Encoding"));
 	if (o->match.at) at = text_copy(at, SLICE(", Available-Dictionary"));
-	if (o->match.at && o->offer.at) at = text_copy(at, SLICE(", Sec-Fetch-Dest"));
 	if (owned) at = TEXT_JOIN(at, SLICE(", "), vary->value);
 	return text_copy(at, SLICE("\r\n"));
 }
@@ -114,6 +114,7 @@ static void follow(struct slice *value, const char *text, size_t length, const c
 static int keep_text(struct representation *f, const char *text) {
 	const size_t length = f->fields.length + f->offered.length;
 	f->text_size = length + HPACK_BOUND(f->fields.length);
+	if (f->offered.length) f->text_size += HPACK_BOUND(f->always_at) + HPACK_BOUND(f->offered.length);
 	char *kept = malloc(f->text_size);
 	f->fields.at = kept;
 	if (!kept) return ENOMEM;
@@ -125,11 +126,23 @@ static int keep_text(struct representation *f, const char *text) {
 	return 0;
 }
 
-struct slice representation_block(struct representation *f) {
-	if (!f->block.at) {
-		char *out = (char *)f->fields.at + f->fields.length + f->offered.length;
-		f->block = (struct slice){.at = out, .length = hpack_fields(f->fields, out)};
+/* Writes a block where there is room for it. */
+static struct slice put_block(char *out, struct slice lines, struct slice more) {
+	size_t length = hpack_fields(lines, out);
+	length += hpack_fields(more, out + length);
+	return (struct slice){.at = out, .length = length};
+}
+
+struct slice representation_block(struct representation *f, bool offered) {
+	char *const out = (char *)f->fields.at + f->fields.length + f->offered.length;
+	const struct slice none = {0};
+	if (offered && f->offered.length) {
+		char *const second = out + HPACK_BOUND(f->fields.length);
+		if (!f->offered_block.at)
+			f->offered_block = put_block(second, slice_first(f->fields, f->always_at), f->offered);
+		return f->offered_block;
 	}
+	if (!f->block.at) f->block = put_block(out, f->fields, none);
 	return f->block;
 }
 
