@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "gatling/codec/result.h"
+
 enum {
 	PIECE = 64 * 1024,           /* bytes; between two looks at *stop */
 	BEST_MOST = 2 * 1024 * 1024, /* bytes of content that is compressed with QUALITY_BEST */
@@ -54,13 +56,8 @@ static int compress_all(BrotliEncoderState *s, struct slice content, const atomi
 int brotli_compress(struct slice content, const atomic_bool *stop, char **body, uint64_t *size) {
 	BrotliEncoderState *s = begin(content.length);
 	char *out = s ? malloc(content.length + 1) : NULL;
+	*size = 0;
 	const int error = out ? compress_all(s, content, stop, out, size) : ENOMEM;
 	if (s) BrotliEncoderDestroyInstance(s);
-	if (error) {
-		free(out);
-		return error;
-	}
-	char *fitting = realloc(out, *size + 1);
-	*body = fitting ? fitting : out;
-	return 0;
+	return result_end(error, out, (size_t)*size, body);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "gatling/codec/result.h"
 #include "io/at_once.h"
 
 enum { PIECE = 16 * 1024, WINDOW_GZIP = MAX_WBITS + 16, MEMORY_LEVEL = 8 };
@@ -86,7 +87,7 @@ static int deflate_all(z_stream *z, struct input *in, const atomic_bool *stop) {
 static int compress_all(struct input *in, int level, const atomic_bool *stop, char **body, uint64_t *size) {
 	z_stream z = {0};
 	uint64_t most = in->bytes.length; /* a larger result is of no use */
-	*body = NULL;
+	*size = 0;
 	if (most > UINT_MAX) return EFBIG;
 	char *out = malloc(most + 1);
 	int error = ENOMEM;
@@ -100,13 +101,7 @@ static int compress_all(struct input *in, int level, const atomic_bool *stop, ch
 		deflateEnd(&z);
 	}
 	free(in->buffer);
-	if (error) {
-		free(out);
-		return error;
-	}
-	char *fitting = realloc(out, *size);
-	*body = fitting ? fitting : out;
-	return 0;
+	return result_end(error, out, (size_t)*size, body);
 }
 
 int gzip_compress(const struct gzip_bytes *bytes, const atomic_bool *stop, char **body, uint64_t *size) {

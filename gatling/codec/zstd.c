@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "gatling/codec/result.h"
+
 enum {
 	PIECE = 64 * 1024,         /* bytes; between two looks at *stop */
 	LEVEL = 19,                /* the last that does without larger windows than clients must accept (RFC 9659) */
@@ -62,14 +64,8 @@ static int compress(struct slice header, struct slice dictionary, struct slice c
 	if (to.dst && header.length) memcpy(to.dst, header.at, header.length);
 	const int error = to.dst ? compress_all(context, content, stop, &to) : ENOMEM;
 	ZSTD_freeCCtx(context);
-	if (error) {
-		free(to.dst);
-		return error;
-	}
-	char *fitting = realloc(to.dst, to.pos);
-	*body = fitting ? fitting : to.dst;
 	*size = to.pos;
-	return 0;
+	return result_end(error, to.dst, to.pos, body);
 }
 
 int zstd_compress(struct slice content, const atomic_bool *stop, char **body, uint64_t *size) {
@@ -85,12 +81,11 @@ int zstd_compress_with(struct slice dictionary, const unsigned char *digest, str
 
 char *zstd_pack(struct slice content, size_t *size) {
 	const size_t most = ZSTD_compressBound(content.length);
-	char *out = malloc(most);
+	char *out = malloc(most), *packed = NULL;
 	if (!out) return NULL;
 	*size = ZSTD_compress(out, most, content.at, content.length, LEVEL_PACK);
-	char *fitting = ZSTD_isError(*size) ? NULL : realloc(out, *size);
-	if (!fitting) free(out);
-	return fitting;
+	(void)result_end(ZSTD_isError(*size) ? ENOMEM : 0, out, *size, &packed); /* then it is NULL */
+	return packed;
 }
 
 char *zstd_unpack(struct slice packed, size_t size) {
