@@ -1,10 +1,10 @@
 /* brotli.c - see brotli.h. */
 #include "gatling/codec/brotli.h"
 
-#include <brotli/encode.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "gatling/codec/brotli_stream.h"
 #include "gatling/codec/result.h"
 
 enum {
@@ -23,19 +23,17 @@ static uint32_t window_for(size_t length) {
 	return bits;
 }
 
-static BrotliEncoderState *begin(size_t length) {
+BrotliEncoderState *brotli_stream_new(size_t length, uint32_t quality) {
 	BrotliEncoderState *s = BrotliEncoderCreateInstance(NULL, NULL, NULL);
 	if (!s) return NULL;
-	BrotliEncoderSetParameter(s, BROTLI_PARAM_QUALITY, length <= BEST_MOST ? QUALITY_BEST : QUALITY_LARGE);
+	BrotliEncoderSetParameter(s, BROTLI_PARAM_QUALITY, quality);
 	BrotliEncoderSetParameter(s, BROTLI_PARAM_LGWIN, window_for(length));
 	BrotliEncoderSetParameter(s, BROTLI_PARAM_SIZE_HINT, (uint32_t)length);
 	return s;
 }
 
-/* Compresses to out, which has as many bytes as the content. Returns 0 with *size, or an errno. */
-static int compress_all(BrotliEncoderState *s, struct slice content, const atomic_bool *stop, char *out,
-						uint64_t *size) {
-	size_t room = content.length;
+int brotli_stream_end(BrotliEncoderState *s, struct slice content, const atomic_bool *stop, char *out, size_t room,
+					  uint64_t *size) {
 	uint8_t *to = (uint8_t *)out;
 	while (!BrotliEncoderIsFinished(s)) {
 		const struct slice piece = slice_first(content, content.length < PIECE ? content.length : PIECE);
@@ -54,10 +52,11 @@ static int compress_all(BrotliEncoderState *s, struct slice content, const atomi
 }
 
 int brotli_compress(struct slice content, const atomic_bool *stop, char **body, uint64_t *size) {
-	BrotliEncoderState *s = begin(content.length);
+	const uint32_t quality = content.length <= BEST_MOST ? QUALITY_BEST : QUALITY_LARGE;
+	BrotliEncoderState *s = brotli_stream_new(content.length, quality);
 	char *out = s ? malloc(content.length + 1) : NULL;
 	*size = 0;
-	const int error = out ? compress_all(s, content, stop, out, size) : ENOMEM;
+	const int error = out ? brotli_stream_end(s, content, stop, out, content.length, size) : ENOMEM;
 	if (s) BrotliEncoderDestroyInstance(s);
 	return result_end(error, out, (size_t)*size, body);
 }

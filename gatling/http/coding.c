@@ -15,10 +15,10 @@ const struct slice coding_suffix[CODINGS] = {
 	[CODING_BR] = SLICE(".br"),
 };
 
-const struct slice coding_name[CODINGS + 1] = {
+const struct slice coding_name[CODINGS_NAMED] = {
 	[CODING_IDENTITY] = SLICE("identity"), [CODING_GZIP] = SLICE("gzip"),
 	[CODING_ZSTD] = SLICE("zstd"),         [CODING_BR] = SLICE("br"),
-	[CODING_DCZ] = SLICE("dcz"),
+	[CODING_DCZ] = SLICE("dcz"),           [CODING_DCB] = SLICE("dcb"),
 };
 
 struct slice coding_original(struct slice name) {
@@ -31,14 +31,14 @@ struct slice coding_original(struct slice name) {
 
 /* Returns the coding of that name, or -1 if it is unknown. */
 static int coding_of(struct slice name) {
-	for (int i = 0; i < CODINGS; i++)
+	for (int i = 0; i < CODINGS_NAMED; i++)
 		if (slice_equal_nocase(name, coding_name[i])) return i;
 	return slice_equal_nocase(name, SLICE("x-gzip")) ? CODING_GZIP : -1; /* section 8.4.1.3 */
 }
 
 /* The weights (qvalues) of the client in thousandths; 0: not acceptable. */
 struct coding_weights {
-	unsigned of[CODINGS];
+	unsigned of[CODINGS_NAMED];
 };
 
 /* Returns the weights in the Accept-Encoding field. */
@@ -63,7 +63,7 @@ static struct coding_weights weights_of(const struct request *r) {
 			}
 		}
 	}
-	for (int i = 0; i < CODINGS; i++)
+	for (int i = 0; i < CODINGS; i++) /* "*" is not enough for a difference */
 		if (!(mentioned >> i & 1)) weights.of[i] = i == CODING_IDENTITY ? identity : rest;
 	return weights;
 }
@@ -92,6 +92,19 @@ bool coding_accepted(const struct request *r, enum coding coding) {
 		}
 	}
 	return false;
+}
+
+unsigned coding_differences(const struct request *r, unsigned made, enum coding than) {
+	const struct coding_weights weights = weights_of(r);
+	unsigned best = weights.of[than], set = 0;
+	for (int i = CODINGS; i < CODINGS_NAMED; i++) {
+		const unsigned weight = made >> i & 1 ? weights.of[i] : 0;
+		if (!weight || weight < best) continue;
+		if (weight > best) set = 0;
+		best = weight;
+		set |= 1U << i;
+	}
+	return set;
 }
 
 int coding_choose(const struct request *r, unsigned available) {

@@ -4,13 +4,24 @@
 
 #include "gatling/http/request.h"
 
-/* Of codings with equal weights, the last one here is preferred. CODING_DCZ, the difference to a dictionary (RFC 9842),
- * is for clients that have that: it is none of those among which others choose. */
-enum coding { CODING_IDENTITY, CODING_GZIP, CODING_ZSTD, CODING_BR, CODINGS, CODING_DCZ = CODINGS };
+/* Of codings with equal weights, the last one here is preferred. CODING_DCZ and CODING_DCB, the difference to a
+ * dictionary (RFC 9842), are for clients that have that: they are none of those among which others choose. */
+enum coding {
+	CODING_IDENTITY,
+	CODING_GZIP,
+	CODING_ZSTD,
+	CODING_BR,
+	CODINGS,
+	CODING_DCZ = CODINGS,
+	CODING_DCB,
+	CODINGS_NAMED
+};
+
+static inline bool coding_is_difference(enum coding coding) { return coding >= CODINGS; }
 
 /* The file NAME in this coding has the name NAME with this suffix. */
 extern const struct slice coding_suffix[CODINGS];
-extern const struct slice coding_name[CODINGS + 1];
+extern const struct slice coding_name[CODINGS_NAMED];
 
 /* Returns the name, or path, of the file of which a file with this name is a copy in a coding; the name itself if it
  * has no such suffix. */
@@ -30,5 +41,9 @@ bool coding_refuses_identity(const struct request *request);
 /* Does the same as coding_choose(), but of codings with equal weights prefers the one with the smallest size[CODINGS],
  * of those in the set in bytes. */
 int coding_choose_smallest(const struct request *request, unsigned available, const uint64_t *size);
+
+/* Returns those in the set `made`, of CODING_DCZ and CODING_DCB, that Accept-Encoding names with the greatest weight,
+ * if that is not less than the weight of the coding `than`; else 0. */
+unsigned coding_differences(const struct request *request, unsigned made, enum coding than);
 
 #endif

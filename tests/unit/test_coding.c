@@ -133,6 +133,37 @@ static void of_what_the_client_likes_as_much_the_smallest_is_chosen(void **state
 	}
 }
 
+static void differences_are_for_those_that_name_them(void **state) {
+	(void)state;
+	enum { DCZ = 1 << CODING_DCZ, DCB = 1 << CODING_DCB };
+	static const struct {
+		const char *line;
+		unsigned made;
+		enum coding than;
+		unsigned chosen;
+	} cases[] = {
+		{"gzip, br, zstd, dcb, dcz", DCZ | DCB, CODING_BR, DCZ | DCB},
+		{"gzip, br, zstd, dcb, dcz", DCZ, CODING_BR, DCZ},
+		{"dcb, dcz;q=0.9", DCZ | DCB, CODING_IDENTITY, DCB},
+		{"dcb;q=0.1, dcz;q=0.9", DCZ | DCB, CODING_IDENTITY, DCZ},
+		{"dcb, dcz;q=0.9", DCZ, CODING_IDENTITY, DCZ},
+		{"dcb", DCZ, CODING_IDENTITY, 0},
+		{"DCB", DCZ | DCB, CODING_IDENTITY, DCB},
+		{"dcb;q=0, dcz;q=0.0", DCZ | DCB, CODING_IDENTITY, 0},
+		{"*", DCZ | DCB, CODING_BR, 0},
+		{"*;q=0, dcz", DCZ | DCB, CODING_IDENTITY, DCZ},
+		{"gzip, dcb;q=0.5", DCZ | DCB, CODING_GZIP, 0}, /* it likes gzip better */
+		{"gzip;q=0.5, dcb;q=0.5", DCZ | DCB, CODING_GZIP, DCB},
+		{"identity;q=0.9, dcb;q=0.5", DCZ | DCB, CODING_IDENTITY, 0},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct request request = request_accepting(&cases[i].line, 1);
+		assert_int_equal(coding_differences(&request, cases[i].made, cases[i].than), cases[i].chosen);
+	}
+	const struct request silent = request_accepting(NULL, 0);
+	assert_int_equal(coding_differences(&silent, DCZ | DCB, CODING_IDENTITY), 0);
+}
+
 static void nothing_to_choose_from_is_nothing(void **state) {
 	(void)state;
 	static const char *const lines[] = {"*"};
@@ -143,6 +174,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_client_likes_best_is_chosen_of_what_is_there),
 		cmocka_unit_test(of_what_the_client_likes_as_much_the_smallest_is_chosen),
+		cmocka_unit_test(differences_are_for_those_that_name_them),
 		cmocka_unit_test(nothing_to_choose_from_is_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

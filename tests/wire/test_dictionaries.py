@@ -1,6 +1,7 @@
 """Compression dictionaries (RFC 9842): a new version of a script is sent as the difference to the one that the client has."""
 
 import base64
+import gzip
 import hashlib
 import os
 import random
@@ -11,6 +12,7 @@ import zstandard
 from browser import Browser
 from gatling import Root, Server, eventually
 from http2 import Http2
+from shared_brotli import HEADER, decompress
 
 pytestmark = pytest.mark.decided
 
@@ -19,6 +21,7 @@ OLD = " ".join(WORDS).encode()
 NEW = " ".join([*WORDS[:20_000], "something", "else", *WORDS[20_000:]]).encode()
 OLD_NAME, NEW_NAME = "assets/app-BxK2a9fQ.js", "assets/app-C7dR4t_w.js"
 ACCEPT = "Accept-Encoding: gzip, deflate, br, zstd, dcb, dcz"
+DIFFERENCES = "dcb", "dcz"
 
 
 def digest(content):
@@ -29,16 +32,32 @@ def has(content):
     return "Available-Dictionary: :" + base64.b64encode(digest(content)).decode() + ":"
 
 
-def apply(body, dictionary):
-    """Returns the content of a body in dcz."""
-    assert body[:8] == bytes.fromhex("5e2a4d1820000000") and body[8:40] == digest(dictionary)
+def apply(response, dictionary, build):
+    """Returns the content of a response that is a difference, of a server of that build."""
+    is_dcb = response["Content-Encoding"] == "dcb"
+    start = (HEADER if is_dcb else bytes.fromhex("5e2a4d1820000000")) + digest(dictionary)
+    assert response.body.startswith(start)
+    stream = response.body[len(start) :]
+    if is_dcb:
+        return decompress(stream, dictionary, build)
     prefix = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    return zstandard.ZstdDecompressor(dict_data=prefix).decompress(body[40:], 1 << 23)
+    return zstandard.ZstdDecompressor(dict_data=prefix).decompress(stream, 1 << 23)
 
 
-def difference(server, path, dictionary, *fields):
-    """Returns the response in dcz, when the dictionary has been kept."""
-    return eventually(lambda: (r := server.get(path, ACCEPT, has(dictionary), *fields))["Content-Encoding"] == "dcz" and r)
+def difference(server, path, dictionary, *fields, accept=ACCEPT):
+    """Returns the response with the difference, when the dictionary has been kept."""
+    return eventually(lambda: (r := server.get(path, accept, has(dictionary), *fields))["Content-Encoding"] in DIFFERENCES and r)
+
+
+def makes_dcb(build):
+    """Returns whether a build makes dcb: its brotli is of 1.1 or later."""
+    return b"BrotliEncoderAttachPreparedDictionary" in (build / "gatling").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def dcb(build):
+    if not makes_dcb(build):
+        pytest.skip("the brotli of this build has no dictionaries: that of Debian 13 has, which the build http3 is for")
 
 
 @pytest.fixture(scope="module")
@@ -70,17 +89,17 @@ def test_a_version_is_offered_as_a_dictionary_for_those_that_follow(server):
 def test_what_has_no_versions_or_is_not_for_everybody_is_not(server, path):
     response = server.get(path, ACCEPT, has(OLD), "Authorization: Basic YW5uOnJpZ2h0")
     assert response.status == 200 and response["Use-As-Dictionary"] is None and "Dictionary" not in response["Vary"]
-    assert response["Content-Encoding"] != "dcz"
+    assert response["Content-Encoding"] not in DIFFERENCES
 
 
-def test_who_has_an_older_version_is_sent_the_difference(server):
+def test_who_has_an_older_version_is_sent_the_difference(server, build):
     assert server.get("/" + OLD_NAME, ACCEPT).status == 200
     response = difference(server, "/" + NEW_NAME, OLD)
-    assert apply(response.body, OLD) == NEW and len(response.body) < len(NEW) / 500
+    assert apply(response, OLD, build) == NEW and len(response.body) < len(NEW) / 500
     whole = server.get("/" + NEW_NAME, ACCEPT)
     for name in ("Content-Type", "Vary", "Cache-Control", "Use-As-Dictionary", "Last-Modified"):
         assert response[name] == whole[name]
-    assert response["ETag"] != whole["ETag"] and whole["Content-Encoding"] != "dcz"
+    assert response["ETag"] != whole["ETag"] and whole["Content-Encoding"] not in DIFFERENCES
     again = server.get("/" + NEW_NAME, ACCEPT, has(OLD), "If-None-Match: " + response["ETag"])
     assert again.status == 304 and again["Vary"] == whole["Vary"]
 
@@ -98,7 +117,8 @@ def test_who_has_an_older_version_is_sent_the_difference(server):
         [ACCEPT, has(OLD[:-1])],  # of another family
         [ACCEPT, has(OLD), has(OLD)],
         ["Accept-Encoding: gzip, br, zstd", has(OLD)],
-        ["Accept-Encoding: gzip, dcz;q=0", has(OLD)],
+        ["Accept-Encoding: gzip, dcz;q=0, dcb;q=0", has(OLD)],
+        ["Accept-Encoding: gzip, dcz;q=0.9, dcb;q=0.9", has(OLD)],
         ["Accept-Encoding: *", has(OLD)],
         [has(OLD)],
         [ACCEPT],
@@ -109,7 +129,7 @@ def test_nobody_else_is(server, fields):
     server.get("/other/app-BxK2a9fQ.js")
     for _ in range(2):
         response = server.get("/" + NEW_NAME, *fields)
-        assert response.status == 200 and response["Content-Encoding"] != "dcz"
+        assert response.status == 200 and response["Content-Encoding"] not in DIFFERENCES
         assert "Available-Dictionary" in response["Vary"]
 
 
@@ -124,6 +144,38 @@ def test_streams_are_asked_from_where_they_come(server):
             assert answer.status == 200 and dict(answer.fields).get("content-encoding") == coding
 
 
+def test_who_accepts_dcz_alone_is_sent_that(server, build):
+    response = difference(server, "/" + NEW_NAME, OLD, accept="Accept-Encoding: br, dcz")
+    assert response["Content-Encoding"] == "dcz" and apply(response, OLD, build) == NEW
+
+
+def test_who_accepts_dcb_alone_is_sent_that(server, build, dcb):
+    response = difference(server, "/" + NEW_NAME, OLD, accept="Accept-Encoding: br, dcb")
+    assert response["Content-Encoding"] == "dcb" and apply(response, OLD, build) == NEW
+    other = difference(server, "/" + NEW_NAME, OLD, accept="Accept-Encoding: br, dcz")
+    assert response["ETag"] != other["ETag"]
+
+
+def test_of_both_the_preferred_one_is_sent(build, site, dcb):
+    with Server(build, site, "-j", "1") as server:
+        for weights, coding in (("dcz, dcb", "dcb"), ("dcb;q=0.9, dcz", "dcz"), ("dcb, dcz;q=0.9", "dcb")):
+            assert difference(server, "/" + NEW_NAME, OLD, accept="Accept-Encoding: " + weights)["Content-Encoding"] == coding
+
+
+def test_a_difference_is_made_in_one_coding(build, site, dcb):
+    with Server(build, site, "-j", "1") as server:
+        assert difference(server, "/" + NEW_NAME, OLD, accept="Accept-Encoding: dcz")["Content-Encoding"] == "dcz"
+        assert difference(server, "/" + NEW_NAME, OLD)["Content-Encoding"] == "dcz"  # which is there
+
+
+def test_without_dcb_who_accepts_it_alone_is_sent_the_whole(server, build):
+    if makes_dcb(build):
+        pytest.skip("of a build without dcb")
+    difference(server, "/" + NEW_NAME, OLD)
+    response = server.get("/" + NEW_NAME, "Accept-Encoding: gzip, dcb", has(OLD))
+    assert response["Content-Encoding"] == "gzip" and gzip.decompress(response.body) == NEW
+
+
 def test_parts_are_parts_of_the_whole(server):
     difference(server, "/" + NEW_NAME, OLD)
     part = server.get("/" + NEW_NAME, has(OLD), "Accept-Encoding: dcz", "Range: bytes=0-9")
@@ -134,10 +186,10 @@ def test_a_version_that_is_not_there_any_more_is_remembered(build, root):
     root.write(OLD_NAME, OLD)
     root.write("assets/last-BxK2a9fQ.js", b"y" * 1000)
     with Server(build, root, "-j", "1") as server, server.connect() as connection:
-        eventually(lambda: connection.get("/" + OLD_NAME, ACCEPT, has(OLD))["Content-Encoding"] == "dcz")  # it is kept
+        eventually(lambda: connection.get("/" + OLD_NAME, ACCEPT, has(OLD))["Content-Encoding"] in DIFFERENCES)  # it is kept
         (root.path / OLD_NAME).unlink()
         root.write(NEW_NAME, NEW)
-        assert apply(difference(server, "/" + NEW_NAME, OLD).body, OLD) == NEW
+        assert apply(difference(server, "/" + NEW_NAME, OLD), OLD, build) == NEW
 
 
 def test_differences_to_many_versions_are_made_once_and_then_seldom(build, root):
@@ -149,8 +201,8 @@ def test_differences_to_many_versions_are_made_once_and_then_seldom(build, root)
             return server.get("/" + NEW_NAME, ACCEPT, has(content))["Content-Encoding"]
 
         for name, content in contents.items():  # until each is kept
-            eventually(lambda: server.get("/" + name, ACCEPT, has(content))["Content-Encoding"] == "dcz")
-        assert sum(sent(content) == "dcz" for content in contents.values()) == 16
+            eventually(lambda: server.get("/" + name, ACCEPT, has(content))["Content-Encoding"] in DIFFERENCES)
+        assert sum(sent(content) in DIFFERENCES for content in contents.values()) == 16
 
 
 def test_what_is_not_for_everybody_is_no_dictionary(build, root):
@@ -160,7 +212,7 @@ def test_what_is_not_for_everybody_is_no_dictionary(build, root):
     with Server(build, root, "-j", "1") as server:
         assert server.get("/" + OLD_NAME).status == 403
         difference(server, "/" + NEW_NAME, NEW)  # it is kept itself
-        assert server.get("/" + NEW_NAME, ACCEPT, has(OLD))["Content-Encoding"] != "dcz"
+        assert server.get("/" + NEW_NAME, ACCEPT, has(OLD))["Content-Encoding"] not in DIFFERENCES
 
 
 def test_without_room_nothing_is_kept(build, site):
@@ -184,7 +236,7 @@ def test_a_browser_is_sent_the_difference_after_a_deploy(build, root):
         browser.go(f"http://localhost:{server.port}/")
         assert browser.run("window.version") == 1
         whole = browser.run(sent)[0]
-        eventually(lambda: server.get("/" + OLD_NAME, ACCEPT, has((root.path / OLD_NAME).read_bytes()))["Content-Encoding"] == "dcz")
+        eventually(lambda: server.get("/" + OLD_NAME, ACCEPT, has((root.path / OLD_NAME).read_bytes()))["Content-Encoding"] in DIFFERENCES)
         (root.path / OLD_NAME).unlink()
         deploy(NEW_NAME, 2, NEW)
         eventually(lambda: NEW_NAME.encode() in server.get("/").body)
@@ -202,7 +254,7 @@ def test_older_releases_in_a_directory_are_dictionaries(build, root, flags):
     root.write(NEW_NAME, NEW)
     with Server(build, root, "-j", "2", "--dictionaries", releases.path, *flags, as_root="-u" in flags) as server:
         response = difference(server, "/" + NEW_NAME, OLD)
-        assert apply(response.body, OLD) == NEW
+        assert apply(response, OLD, build) == NEW
         assert server.get("/1/index.html").status == 404
     releases.remove()
 

@@ -4,6 +4,7 @@
 
 #include "gatling/base/digest.h"
 #include "gatling/base/slice.h"
+#include "gatling/codec/dcb.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
 
@@ -60,6 +61,7 @@ bool decision_offers(const struct request *q, const struct resource *resource) {
 struct representation *decision_difference(struct decision *d, struct resource *resource, struct representation *file,
 										   bool *waits) {
 	const struct request *q = d->request;
+	const unsigned made = 1U << CODING_DCZ | (dcb_is_built ? 1U << CODING_DCB : 0);
 	unsigned char digest[DIGEST_LENGTH];
 	struct job *job;
 	*waits = false;
@@ -68,11 +70,12 @@ struct representation *decision_difference(struct decision *d, struct resource *
 	cache_register(d->context->cache, resource);
 	if (!request_has(q, FIELD_AVAILABLE_DICTIONARY) || request_has(q, FIELD_RANGE)) return file;
 	if (request_has(q, FIELD_IF_MATCH)) return file; /* it is about the file */
-	if (!read_digest(q, digest) || !coding_accepted(q, CODING_DCZ)) return file;
+	const unsigned codings = coding_differences(q, made, file->coding);
+	if (!codings || !read_digest(q, digest)) return file;
 	/* another site must not learn from its length what it compares (RFC 9842, section 9.3): it does not learn that of
 	 * a page to which a user goes */
 	if (!request_of_this_origin(q) && !request_navigates(q)) return file;
-	struct representation *smaller = cache_delta(d->context->cache, resource, digest, &job);
+	struct representation *smaller = cache_delta(d->context->cache, resource, digest, codings, &job);
 	*waits = job && d->arrival->may_wait;
 	if (*waits) decision_wait(d, job);
 	return smaller && smaller->size < file->size ? smaller : file;

@@ -108,11 +108,12 @@ struct job *cache_digest(struct cache *cache, struct resource *resource, struct 
  * (dictionaries.h), once. It looks for those in the same directory, and in that of the older roots. */
 void cache_register(struct cache *cache, struct resource *resource);
 
-/* Returns the difference of a versioned or offered resource to the dictionary with a digest (DIGEST_LENGTH bytes), a
- * representation in CODING_DCZ. Otherwise returns NULL, and sets *job to what the request should wait for, or to NULL
- * if there is no such dictionary, or the difference cannot be made. */
+/* Returns the difference of a versioned or offered resource to the dictionary with a digest (DIGEST_LENGTH bytes), in
+ * one of the codings of a set (of 1 << coding), not empty: one that is there already, else CODING_DCB, which is
+ * smaller. Otherwise returns NULL, and sets *job to what the request should wait for, or to NULL if there is no such
+ * dictionary, or the difference cannot be made. */
 struct representation *cache_delta(struct cache *cache, struct resource *resource, const unsigned char *digest,
-								   struct job **job);
+								   unsigned codings, struct job **job);
 
 /* Returns the copy in memory of a representation, or the representation itself if there is none, without a reference.
  * It is for connections on which the server copies all bytes, since it encrypts or frames them. A file that is

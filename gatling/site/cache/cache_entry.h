@@ -16,7 +16,8 @@ enum job_kind { COMPRESS, IMPROVE, UNPACK, HASH, COPY, DIGEST, DELTA, REGISTER, 
 /* The difference of a file to an older version, see cache_delta(). */
 struct delta {
 	unsigned char digest[DIGEST_LENGTH]; /* of the older version */
-	struct representation *difference;   /* NULL: it could not be made, or is none of use */
+	enum coding coding;
+	struct representation *difference; /* NULL: it could not be made, or is none of use */
 };
 
 enum {

@@ -12,7 +12,7 @@ struct cache_job {
 	struct cache *cache;
 	struct cache_entry *entry;
 	struct representation *from;
-	enum coding coding;
+	enum coding coding;                 /* what it makes */
 	struct encoded *encoded;            /* of COMPRESS and IMPROVE; NULL: nothing yet */
 	char *body;                         /* of COPY and DELTA */
 	uint64_t size;                      /* of UNPACK and DELTA */

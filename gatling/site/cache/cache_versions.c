@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gatling/base/file_read.h"
+#include "gatling/codec/dcb.h"
 #include "gatling/codec/zstd.h"
 #include "gatling/site/cache/cache_control.h"
 #include "gatling/site/cache/cache_job.h"
@@ -295,14 +296,17 @@ static void subtract(struct job *job, const atomic_bool *stop) {
 	const struct slice content = {.at = f->body ? f->body : read, .length = (size_t)f->size};
 	dictionary.at = kept;
 	j->error = ENOMEM;
-	if (kept && content.at) j->error = zstd_compress_with(dictionary, j->digest, content, stop, &j->body, &j->size);
+	if (kept && content.at)
+		j->error = (j->coding == CODING_DCB ? dcb_compress : zstd_compress_with)(dictionary, j->digest, content, stop,
+																				 &j->body, &j->size);
 	free(kept);
 	free(read);
 }
 
-static struct delta *find_delta(const struct cache_entry *e, const unsigned char *digest) {
+static struct delta *find_delta(const struct cache_entry *e, const unsigned char *digest, unsigned codings) {
 	for (unsigned i = 0; e->deltas && i < DELTAS_MAX; i++)
-		if (memcmp(e->deltas[i].digest, digest, DIGEST_LENGTH) == 0) return &e->deltas[i];
+		if (codings >> e->deltas[i].coding & 1 && memcmp(e->deltas[i].digest, digest, DIGEST_LENGTH) == 0)
+			return &e->deltas[i];
 	return NULL;
 }
 
@@ -320,28 +324,37 @@ static void subtracted(struct job *job) {
 	struct cache_entry *e = j->entry;
 	const bool done = job->ran && (!j->error || j->error == EFBIG) && e->cached && !representation_changed(j->from);
 	struct delta *place = done ? new_delta(e) : NULL;
-	if (place) memcpy(place->digest, j->digest, DIGEST_LENGTH);
+	if (place) {
+		memcpy(place->digest, j->digest, DIGEST_LENGTH);
+		place->coding = j->coding;
+	}
 	if (place && !j->error) {
-		place->difference = representation_difference(e->resource.representation[CODING_IDENTITY], j->digest, j->body,
-													  j->size, &j->cache->compressed);
+		place->difference = representation_difference(e->resource.representation[CODING_IDENTITY], j->coding, j->digest,
+													  j->body, j->size, &j->cache->compressed);
 		j->body = NULL;
 		cache_limit_compressed(j->cache, e);
 	}
 	cache_job_end(j);
 }
 
-struct representation *cache_delta(struct cache *c, struct resource *r, const unsigned char *digest, struct job **job) {
+struct representation *cache_delta(struct cache *c, struct resource *r, const unsigned char *digest, unsigned codings,
+								   struct job **job) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *identity = r->representation[CODING_IDENTITY];
-	struct cache_job subtracting = {
-		.job = {.run = subtract, .finish = subtracted}, .kind = DELTA, .cache = c, .entry = e, .from = identity};
+	struct cache_job subtracting = {.job = {.run = subtract, .finish = subtracted},
+									.kind = DELTA,
+									.cache = c,
+									.entry = e,
+									.from = identity,
+									.coding = codings >> CODING_DCB & 1 ? CODING_DCB : CODING_DCZ};
 	struct cache_job *const running = e->job[DELTA];
-	const struct delta *delta = find_delta(e, digest);
+	const struct delta *delta = find_delta(e, digest, codings);
 	*job = NULL;
 	if (!(r->versioned || r->offered) || !e->cached || !identity->validators.etag.at) return NULL;
 	if (delta) return delta->difference;
 	if (running) {
-		*job = memcmp(running->digest, digest, DIGEST_LENGTH) == 0 ? &running->job : NULL;
+		const bool same = memcmp(running->digest, digest, DIGEST_LENGTH) == 0 && codings >> running->coding & 1;
+		*job = same ? &running->job : NULL;
 		return NULL;
 	}
 	if (c->compressed > c->options.gzip_bytes) return NULL; /* too much is still being sent */

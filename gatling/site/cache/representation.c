@@ -281,7 +281,7 @@ static void derive_etag(struct representation *f, const struct representation *o
 	char *at =
 		coded ? put_coded_etag(f->etag, origin, f->coding) : text_copy(f->etag, slice_first(etag, etag.length - 1));
 	if (f->gzipped) at = text_copy(at, SLICE("-un"));
-	if (dictionary) at = text_copy(at, SLICE("-dcz-"));
+	if (dictionary) at = TEXT_JOIN(at, SLICE("-"), coding_name[f->coding], SLICE("-"));
 	for (int i = 0; dictionary && i < DICTIONARY_SAID; i++) at = text_copy_hex(at, dictionary[i]);
 	if (!coded) at = text_copy(at, SLICE("\""));
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
@@ -306,7 +306,7 @@ static struct representation *with_fields(struct representation *f, const struct
 }
 
 /* Returns a representation with the fields of the origin, except those of the coding. content_hash: a hash for the
- * entity-tag, or NULL to derive that, too. dictionary: the digest of that of CODING_DCZ, or NULL. Returns NULL without
+ * entity-tag, or NULL to derive that, too. dictionary: the digest of that of a difference, or NULL. Returns NULL without
  * memory. */
 static struct representation *derive(const struct representation *origin, enum coding coding, uint64_t size,
 									 const unsigned char *content_hash, const unsigned char *dictionary) {
@@ -374,9 +374,10 @@ struct representation *representation_of_difference(const struct representation 
 	return with_fields(f, identity);
 }
 
-struct representation *representation_difference(struct representation *identity, const unsigned char *digest,
-												 char *body, uint64_t size, size_t *account) {
-	struct representation *f = derive(identity, CODING_DCZ, size, NULL, digest);
+struct representation *representation_difference(struct representation *identity, enum coding coding,
+												 const unsigned char *digest, char *body, uint64_t size,
+												 size_t *account) {
+	struct representation *f = derive(identity, coding, size, NULL, digest);
 	if (f) return keep_in_memory(f, body, account);
 	free(body);
 	return NULL;

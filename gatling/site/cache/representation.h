@@ -60,7 +60,7 @@ struct representation {
 	unsigned *open;                /* a count that includes its descriptor; NULL: it has none */
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
 	struct encoded *encoded;       /* the owner of body; NULL: the body is its own, or its origin's */
-	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-dcz-0123456789abcdef\""];
+	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-dcb-0123456789abcdef\""];
 	char *digest;                      /* see representation_digest(); NULL until representation_digested() is called */
 	struct slice block, offered_block; /* see representation_block(); absent until that is called */
 	char *start;                       /* of a remote file, until the fields are written */
@@ -136,9 +136,10 @@ struct representation *representation_of_difference(const struct representation 
 													const struct request *request);
 
 /* Does the same as representation_encoded() for the difference of an identity to a dictionary with that digest
- * (DIGEST_LENGTH bytes). body is malloc'd, and taken over. */
-struct representation *representation_difference(struct representation *identity, const unsigned char *digest,
-												 char *body, uint64_t size, size_t *account);
+ * (DIGEST_LENGTH bytes). coding: CODING_DCZ or CODING_DCB. body is malloc'd, and taken over. */
+struct representation *representation_difference(struct representation *identity, enum coding coding,
+												 const unsigned char *digest, char *body, uint64_t size,
+												 size_t *account);
 
 /* Returns a representation of the same file with an entity-tag made from its hash (content_hash.h), or NULL without
  * memory. */

@@ -93,7 +93,7 @@ static char *put_offered(char *at, const struct field_options *o) {
 /* Copies the fields of the origin that follow the validators. The difference to a dictionary is sent only to those who
  * are offered the page as another. */
 static char *copy_always(char *at, const struct representation *f, const struct representation *origin) {
-	const bool offers = f->coding == CODING_DCZ && origin->offered.at;
+	const bool offers = coding_is_difference(f->coding) && origin->offered.at;
 	return text_copy(at, offers ? origin->offered : slice_rest(origin->fields, origin->always_at));
 }
 
@@ -172,7 +172,7 @@ static int write_fields(struct representation *f, const struct field_options *o,
 	f->always_at = (size_t)(at - text);
 	at = o ? put_always(at, o) : copy_always(at, f, origin);
 	f->fields = (struct slice){.at = text, .length = (size_t)(at - text)};
-	const char *end = o ? put_offered(at, o) : f->coding == CODING_DCZ ? at : text_copy(at, origin->offered);
+	const char *end = o ? put_offered(at, o) : coding_is_difference(f->coding) ? at : text_copy(at, origin->offered);
 	if (end > at) f->offered = (struct slice){.at = at, .length = (size_t)(end - at)};
 	assert((size_t)(end - text) <= room);
 	int error = keep_text(f, text);
