@@ -32,12 +32,13 @@ def has(content):
     return "Available-Dictionary: :" + base64.b64encode(digest(content)).decode() + ":"
 
 
-def apply(response, dictionary, build):
-    """Returns the content of a response that is a difference, of a server of that build."""
+def apply(response, dictionary, build, body=None):
+    """Returns the content of a response that is a difference, of a server of that build. body: if it has none."""
+    body = body or response.body
     is_dcb = response["Content-Encoding"] == "dcb"
     start = (HEADER if is_dcb else bytes.fromhex("5e2a4d1820000000")) + digest(dictionary)
-    assert response.body.startswith(start)
-    stream = response.body[len(start) :]
+    assert body.startswith(start)
+    stream = body[len(start) :]
     if is_dcb:
         return decompress(stream, dictionary, build)
     prefix = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
