@@ -134,7 +134,7 @@ static int start(struct worker *w) {
 												.shared = w->upstreams,
 												.tls_memory = &w->context.tls_memory,
 												.connections = w->upstreams_max,
-												.gzip = w->options->upstream_gzip};
+												.compresses = w->options->upstream_gzip};
 	if (w->upstreams_max && !(w->context.exchanges.upstreams = upstreams_new(&upstreams))) return -1;
 	w->context.site.challenges = w->challenges;
 	w->context.site.directory = w->directory;

@@ -204,47 +204,40 @@ void gzip_reader_free(void *reader) {
 
 /* --- compressing as it comes --- */
 
-enum { WRITER_WINDOW = 12 + 16, WRITER_MEMORY = 5, WRITER_OUT = 8 * 1024 };
+/* zconf.h: 32 KB with these windows, and about 6 KB */
+enum { WRITER_WINDOW = 12 + 16, WRITER_MEMORY = 5, WRITER_BYTES = 48 * 1024 };
 
 struct gzip_writer {
+	struct writer writer; /* first: a pointer to it is one to this */
 	z_stream z;
-	struct slice made; /* the part of `out` that has not been taken */
-	bool ended;
-	char out[WRITER_OUT];
 };
 
-struct gzip_writer *gzip_writer_new(void) {
+static size_t compress_piece(struct writer *writer, struct slice *content, enum writer_step step) {
+	static const int flush[] = {[WRITER_MORE] = Z_NO_FLUSH, [WRITER_FLUSH] = Z_SYNC_FLUSH, [WRITER_END] = Z_FINISH};
+	z_stream *const z = &((struct gzip_writer *)writer)->z;
+	z->next_in = (Bytef *)(uintptr_t)content->at;
+	z->avail_in = content->length < UINT_MAX ? (uInt)content->length : UINT_MAX;
+	const uInt given = z->avail_in;
+	z->next_out = (Bytef *)writer->out;
+	z->avail_out = WRITER_OUT;
+	writer->ended = deflate(z, flush[step]) == Z_STREAM_END;
+	slice_drop(content, given - z->avail_in);
+	return WRITER_OUT - z->avail_out;
+}
+
+static void free_writer(struct writer *writer) {
+	deflateEnd(&((struct gzip_writer *)writer)->z);
+	free(writer);
+}
+
+struct writer *gzip_writer_new(void) {
+	static const struct writer_codec codec = {.memory = WRITER_BYTES, .compress = compress_piece, .free = free_writer};
 	struct gzip_writer *w = malloc(sizeof *w);
 	if (!w) return NULL;
 	w->z = (z_stream){0};
-	w->made = (struct slice){.at = w->out};
-	w->ended = false;
+	writer_begin(&w->writer, &codec);
 	if (deflateInit2(&w->z, GZIP_LEVEL_ONCE, Z_DEFLATED, WRITER_WINDOW, WRITER_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK)
-		return w;
+		return &w->writer;
 	free(w);
 	return NULL;
-}
-
-struct slice gzip_writer_put(struct gzip_writer *w, struct slice *content, enum gzip_step step) {
-	static const int flush[] = {[GZIP_MORE] = Z_NO_FLUSH, [GZIP_FLUSH] = Z_SYNC_FLUSH, [GZIP_END] = Z_FINISH};
-	if (w->made.length || w->ended) return w->made;
-	w->z.next_in = (Bytef *)(uintptr_t)content->at;
-	w->z.avail_in = content->length < UINT_MAX ? (uInt)content->length : UINT_MAX;
-	const uInt given = w->z.avail_in;
-	w->z.next_out = (Bytef *)w->out;
-	w->z.avail_out = WRITER_OUT;
-	w->ended = deflate(&w->z, flush[step]) == Z_STREAM_END;
-	slice_drop(content, given - w->z.avail_in);
-	w->made.length = WRITER_OUT - w->z.avail_out;
-	return w->made;
-}
-
-bool gzip_writer_taken(struct gzip_writer *w) {
-	w->made.length = 0;
-	return w->ended;
-}
-
-void gzip_writer_free(struct gzip_writer *w) {
-	if (w) deflateEnd(&w->z);
-	free(w);
 }

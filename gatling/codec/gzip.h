@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "gatling/base/slice.h"
+#include "gatling/codec/writer.h"
 #include "io/iob.h"
 
 enum {
@@ -57,25 +58,7 @@ struct gzip_reader *gzip_reader_new(const struct gzip_bytes *bytes, iob_unchange
 ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size);
 void gzip_reader_free(void *reader);
 
-/* Compresses content as it comes, with GZIP_LEVEL_ONCE and GZIP_WRITER bytes of memory (zconf.h: 32 KB with these
- * windows, and about 6 KB). */
-enum { GZIP_WRITER = 48 * 1024 };
-struct gzip_writer;
-struct gzip_writer *gzip_writer_new(void); /* NULL: no memory */
-
-enum gzip_step {
-	GZIP_MORE,  /* more content follows */
-	GZIP_FLUSH, /* more content may come much later: the content so far can be decompressed */
-	GZIP_END    /* the content is complete */
-};
-
-/* Compresses content from the front of *content, as much as there is room for, and drops it there. Returns the
- * compressed bytes, the same ones until gzip_writer_taken(); empty: none yet. */
-struct slice gzip_writer_put(struct gzip_writer *writer, struct slice *content, enum gzip_step step);
-
-/* Drops the bytes that gzip_writer_put() has returned. Returns whether they were the last ones. */
-bool gzip_writer_taken(struct gzip_writer *writer);
-
-void gzip_writer_free(struct gzip_writer *writer); /* NULL is allowed */
+/* Returns a writer with GZIP_LEVEL_ONCE, or NULL without memory. */
+struct writer *gzip_writer_new(void);
 
 #endif

@@ -17,6 +17,10 @@ int zstd_compress_with(struct slice dictionary, const unsigned char *digest, str
 	return zstd_compress(content, stop, body, size);
 }
 
+struct writer *zstd_writer_new(void) {
+	return NULL;
+}
+
 char *zstd_pack(struct slice content, size_t *size) {
 	(void)content, (void)size;
 	return NULL;

@@ -1,6 +1,7 @@
 /* zstd.c - see zstd.h. */
 #include "gatling/codec/zstd.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <zstd.h>
@@ -92,5 +93,59 @@ char *zstd_unpack(struct slice packed, size_t size) {
 	char *out = malloc(size + 1);
 	if (out && ZSTD_decompress(out, size, packed.at, packed.length) == size) return out;
 	free(out);
+	return NULL;
+}
+
+/* --- compressing as it comes --- */
+
+/* Of HTML and JSON of 2 KB to 1 MB this makes 2 to 4 % less than the writer of gzip does, in two fifths of its time.
+ * Twice the window is 3 % smaller, and takes 50 KB more. Level 1 is 3 % larger. */
+enum { WRITER_LEVEL = 3, WRITER_WINDOW_LOG = 13, WRITER_TABLE_LOG = 12, WRITER_BYTES = 124 * 1024 };
+
+struct zstd_writer {
+	struct writer writer; /* first: a pointer to it is one to this */
+	ZSTD_CCtx *context;
+};
+
+/* Compresses. All memory is there, so that it cannot fail. */
+static size_t compress_piece(struct writer *writer, struct slice *content, enum writer_step step) {
+	static const ZSTD_EndDirective end[] = {
+		[WRITER_MORE] = ZSTD_e_continue, [WRITER_FLUSH] = ZSTD_e_flush, [WRITER_END] = ZSTD_e_end};
+	ZSTD_inBuffer from = {.src = content->at, .size = content->length};
+	ZSTD_outBuffer to = {.dst = writer->out, .size = WRITER_OUT};
+	const size_t left = ZSTD_compressStream2(((struct zstd_writer *)writer)->context, &to, &from, end[step]);
+	assert(!ZSTD_isError(left));
+	slice_drop(content, from.pos);
+	writer->ended = step == WRITER_END && !left;
+	return to.pos;
+}
+
+/* Begins a frame, which allocates the memory for it if that is not there yet. */
+static bool begin_frame(struct writer *writer) {
+	ZSTD_CCtx *const context = ((struct zstd_writer *)writer)->context;
+	ZSTD_inBuffer from = {0};
+	ZSTD_outBuffer to = {.dst = writer->out, .size = WRITER_OUT};
+	return !ZSTD_isError(ZSTD_CCtx_reset(context, ZSTD_reset_session_only)) &&
+		   !ZSTD_isError(ZSTD_compressStream2(context, &to, &from, ZSTD_e_continue));
+}
+
+static void free_writer(struct writer *writer) {
+	ZSTD_freeCCtx(((struct zstd_writer *)writer)->context);
+	free(writer);
+}
+
+struct writer *zstd_writer_new(void) {
+	/* to make a context takes 20 us in a virtual machine, where cpuid is a trap */
+	static const struct writer_codec codec = {
+		.memory = WRITER_BYTES, .compress = compress_piece, .reset = begin_frame, .free = free_writer};
+	struct zstd_writer *w = malloc(sizeof *w);
+	if (!w) return NULL;
+	writer_begin(&w->writer, &codec);
+	w->context = ZSTD_createCCtx();
+	if (w->context && set(w->context, ZSTD_c_compressionLevel, WRITER_LEVEL) &&
+		set(w->context, ZSTD_c_windowLog, WRITER_WINDOW_LOG) && set(w->context, ZSTD_c_hashLog, WRITER_TABLE_LOG) &&
+		set(w->context, ZSTD_c_chainLog, WRITER_TABLE_LOG) && begin_frame(&w->writer))
+		return &w->writer;
+	free_writer(&w->writer);
 	return NULL;
 }

@@ -1,5 +1,5 @@
-/* zstd.h - compresses with zstd (RFC 8878), by libzstd. no_zstd.c is for builds without it. All functions take long, so
- * they are called in threads beside the loop. */
+/* zstd.h - compresses with zstd (RFC 8878), by libzstd. no_zstd.c is for builds without it. Most functions take long,
+ * so they are called in threads beside the loop. */
 #ifndef GATLING_CODEC_ZSTD_H
 #define GATLING_CODEC_ZSTD_H
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "gatling/base/slice.h"
+#include "gatling/codec/writer.h"
 
 extern const bool zstd_is_built;
 
@@ -20,6 +21,11 @@ int zstd_compress(struct slice content, const atomic_bool *stop, char **body, ui
  * SHA-256 of that (32 bytes). Takes milliseconds. The two may be 8 MB together. */
 int zstd_compress_with(struct slice dictionary, const unsigned char *digest, struct slice content,
 					   const atomic_bool *stop, char **body, uint64_t *size);
+
+/* Returns a writer, or NULL without memory. Unlike the other functions it is called in the loop, as those of writers
+ * are.
+ */
+struct writer *zstd_writer_new(void);
 
 /* Pack content, quickly, and unpack it again. Return it, to be freed with free(), or NULL. */
 char *zstd_pack(struct slice content, size_t *size);

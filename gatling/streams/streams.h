@@ -23,7 +23,7 @@ enum {
 	 * and upstreams. At the first limit the window of the connection is closed; at the second no more is read from
 	 * upstreams. */
 	STREAMS_PASSED_CONTENT = 128 * 1024,
-	STREAMS_PASSED_RESPONSES = 384 * 1024 /* of 24 that the client does not take (PROXIED_SMALL) */
+	STREAMS_PASSED_RESPONSES = 640 * 1024 /* of 40 that the client does not take (PROXIED_SMALL) */
 };
 
 /* What a response holds until it has been sent. */

@@ -17,8 +17,9 @@ enum {
 	PROXIED_SPLICED = 128 * 1024,     /* of a response, the most that go from socket to socket at a time */
 	PROXIED_SMALL = 16 * 1024, /* of a response with a struct proxied_share, or that is compressed; read with a head if
 								  much content is expected */
-	PROXIED_GZIPS = 96 * 1024, /* bytes held of a share, with those of another response's compression, up to which it is
-								  begun */
+	PROXIED_WRITERS = 320 * 1024, /* bytes held of a share, with those of another response's compression, up to which it
+									 is begun: two of zstd; */
+	PROXIED_WRITERS_LASTING = 2,  /* for a stream of events up to this part (1/2) */
 	PROXIED_STALL_MS = 60 * 1000, /* to wait for the client, see proxied_stalls() */
 	PROXIED_CONTENT_LEAST = 4096, /* bytes of a request's content that restart a time limit; fewer do not */
 	PROXIED_INTERIM_MAX = 16      /* interim responses (1xx); more: 502 */

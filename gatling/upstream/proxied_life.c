@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/codec/gzip.h"
 #include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/upstream/proxied_state.h"
-#include "gatling/upstream/upstream_gzip.h"
+#include "gatling/upstream/upstream_coding.h"
 
 int proxied_failure(const struct proxied *p) { return p->failure; }
 unsigned proxied_stalls(const struct proxied *p) { return p->stalls; }
@@ -16,8 +15,8 @@ unsigned proxied_answered_ms(const struct proxied *p) { return p->answered_ms; }
 const char *proxied_address(const struct proxied *p) { return p->link ? upstreams_address(p->link) : p->to; }
 
 size_t proxied_memory(const struct proxied *p) {
-	return sizeof *p + (p->records ? sizeof *p->records : 0) + (p->gzip ? (size_t)GZIP_WRITER : 0) + p->out.size +
-		   p->in.size + (p->lines ? p->head.lines : 0);
+	return sizeof *p + (p->records ? sizeof *p->records : 0) + (p->writer ? p->writer->codec->memory : 0) +
+		   p->out.size + p->in.size + (p->lines ? p->head.lines : 0);
 }
 
 /* Returns whether a method is idempotent (RFC 9110, section 9.2.2). */
@@ -80,8 +79,8 @@ struct proxied *proxied_new(struct upstreams *u, const struct upstream_target *t
 		.content_first = r->content_first,
 		.expects = q->expect_continue,
 		.continues = !http && q->expect_continue,
-		.compresses = o->gzip,
-		.gzips = o->gzip && upstream_gzip_wanted(q) && !upgrades,
+		.compresses = o->compresses,
+		.coding = o->compresses && !upgrades ? upstream_coding_wanted(q) : CODING_IDENTITY,
 		.repeatable = complete && is_idempotent(q) && !upgrades,
 		.out.framing = fcgi && !complete                    ? FRAMED_RECORDS
 					   : http && q->framing == BODY_CHUNKED ? FRAMED_CHUNKS

@@ -2,11 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gatling/codec/gzip.h"
 #include "gatling/base/slice.h"
 #include "gatling/base/workspace.h"
 #include "gatling/upstream/proxied_state.h"
-#include "gatling/upstream/upstream_gzip.h"
+#include "gatling/upstream/upstream_coding.h"
 
 enum { SPLICE_LEAST = 16 * 1024 }; /* bytes; to copy fewer is faster */
 
@@ -23,38 +22,41 @@ static void free_input(struct proxied *p) {
 
 /* --- compressing --- */
 
-static void free_gzip(struct proxied *p) {
-	if (!p->gzip) return;
-	if (p->share) p->share->held -= GZIP_WRITER;
-	gzip_writer_free(p->gzip);
-	p->gzip = NULL;
+static void return_writer(struct proxied *p) {
+	if (!p->writer) return;
+	if (p->share) p->share->held -= p->writer->codec->memory;
+	upstream_writers_return(upstreams_writers(p->upstreams), p->writer);
+	p->writer = NULL;
 }
 
 void proxied_drop_response(struct proxied *p) {
 	free_input(p);
-	free_gzip(p);
+	return_writer(p);
 }
 
 /* Begins to compress the response. Returns false if there is no memory for it. */
-static bool begin_gzip(struct proxied *p) {
-	if (p->share && p->share->held + GZIP_WRITER > PROXIED_GZIPS) return false;
-	p->gzip = gzip_writer_new();
-	if (p->gzip && p->share) p->share->held += GZIP_WRITER;
-	return p->gzip;
+static bool begin_writer(struct proxied *p, enum coding coding, bool lasts) {
+	const size_t most = PROXIED_WRITERS / (lasts ? PROXIED_WRITERS_LASTING : 1);
+	p->writer = upstream_writers_take(upstreams_writers(p->upstreams), coding, lasts);
+	if (p->writer && p->share) p->share->held += p->writer->codec->memory;
+	if (p->share && p->share->held > most) return_writer(p);
+	return p->writer;
 }
 
 /* Has the response, whose head has come, compressed if it is suitable. The heads for a HEAD and of a 304 are changed in
  * the same way. */
-static void offer_gzip(struct proxied *p, char *lines) {
+static void offer_coding(struct proxied *p, char *lines) {
 	char *const changed = WORKSPACE(UPSTREAM_LINES_MAX);
 	const struct slice before = {.at = lines, .length = p->head.lines};
-	const bool wanted = p->gzips;
-	p->gzips = false;
-	if (!upstream_gzip_suits(&p->head, before)) return;
-	const bool compressed = wanted && (p->head_only || p->head.status == 304 || begin_gzip(p));
-	p->head.lines = upstream_gzip_lines(&p->head, before, compressed, changed);
+	enum coding coding = p->coding;
+	p->coding = CODING_IDENTITY;
+	if (!upstream_coding_suits(&p->head, before)) return;
+	const bool coded = p->head_only || p->head.status == 304; /* as the answer would be that it stands for */
+	if (coding != CODING_IDENTITY && !coded && !begin_writer(p, coding, upstream_coding_lasts(before)))
+		coding = CODING_IDENTITY;
+	p->head.lines = upstream_coding_lines(&p->head, before, coding, changed);
 	memcpy(lines, changed, p->head.lines);
-	if (p->gzip && !p->head.until_close) p->head.framing = BODY_CHUNKED;
+	if (p->writer && !p->head.until_close) p->head.framing = BODY_CHUNKED;
 }
 
 /* --- the response --- */
@@ -83,7 +85,7 @@ static void parse_head(struct proxied *p) {
 	if (used > 0 && !interim && !changes) {
 		body_start_any(&p->body, p->head.framing, p->head.content_length);
 		p->link->had_much = p->head.framing == BODY_LENGTH && p->head.content_length > PROXIED_BUFFER;
-		if (p->compresses) offer_gzip(p, lines);
+		if (p->compresses) offer_coding(p, lines);
 	}
 	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
 	if (changes && !(p->upgrades && begins_websocket(slice_first(come, (size_t)used)))) {
@@ -188,17 +190,18 @@ static struct slice next_piece(struct proxied *p) {
 /* Returns the next piece of content as the owner gets it, or an empty slice if none has come. */
 static struct slice next_content(struct proxied *p) {
 	struct slice made = {0};
-	if (!p->gzip) return next_piece(p);
+	if (!p->writer) return next_piece(p);
 	for (bool any = true; any && !made.length;) {
 		any = next_piece(p).length;
-		made = gzip_writer_put(p->gzip, &p->piece, any ? GZIP_MORE : p->state == PROXIED_ENDED ? GZIP_END : GZIP_FLUSH);
+		const enum writer_step step = any ? WRITER_MORE : p->state == PROXIED_ENDED ? WRITER_END : WRITER_FLUSH;
+		made = writer_put(p->writer, &p->piece, step);
 		if (any && !p->piece.length) go_on(p);
 	}
 	return made;
 }
 
 enum proxied_state proxied_next(struct proxied *p, struct slice *piece) {
-	while (p->state == PROXIED_CONTENT || p->state == PROXIED_TUNNEL || (p->state == PROXIED_ENDED && p->gzip)) {
+	while (p->state == PROXIED_CONTENT || p->state == PROXIED_TUNNEL || (p->state == PROXIED_ENDED && p->writer)) {
 		const enum proxied_state before = p->state;
 		*piece = next_content(p);
 		if (piece->length) return PROXIED_CONTENT;
@@ -209,8 +212,8 @@ enum proxied_state proxied_next(struct proxied *p, struct slice *piece) {
 
 void proxied_take(struct proxied *p) {
 	if (p->link) proxied_note_progress(p);
-	if (p->gzip) {
-		if (gzip_writer_taken(p->gzip)) free_gzip(p);
+	if (p->writer) {
+		if (writer_taken(p->writer)) return_writer(p);
 		return;
 	}
 	p->piece.length = 0;
@@ -284,7 +287,7 @@ void proxied_feed(struct proxied *p) {
 
 /* Makes room for input; only a head needs more room than there was at first. Returns false if memory runs out. */
 static bool reserve_input(struct proxied *p) {
-	size_t size = p->share || p->gzips || p->gzip ? PROXIED_SMALL : PROXIED_BUFFER;
+	size_t size = p->share || p->coding != CODING_IDENTITY || p->writer ? PROXIED_SMALL : PROXIED_BUFFER;
 	if (p->in.bytes && p->in.length - p->in.at == p->in.size) size = UPSTREAM_HEAD_MAX;
 	if (p->in.bytes && size <= p->in.size) return true;
 	const bool whole = !p->in.bytes && size == PROXIED_BUFFER;
@@ -329,7 +332,7 @@ static bool belongs_together(const struct proxied *p) {
 
 /* Returns whether content can go straight to a socket. */
 static bool may_splice(const struct proxied *p) {
-	return p->splice_to != -1 && !p->gzip && !p->records && upstream_link_splices(p->link);
+	return p->splice_to != -1 && !p->writer && !p->records && upstream_link_splices(p->link);
 }
 
 /* Reads from the upstream and handles the input. If much content is expected, which can stay in the kernel, only a

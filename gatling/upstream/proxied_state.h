@@ -15,7 +15,7 @@ struct proxied {
 	char to[UPSTREAM_TEXT_MAX]; /* the address of the link after it is gone; "": not known */
 	struct upstream_target *target;
 	struct fcgi_records *records; /* those of the response (FastCGI), behind this struct; or NULL */
-	struct gzip_writer *gzip;     /* compresses the response, until all output has been taken; or NULL */
+	struct writer *writer;        /* compresses the response, until all output has been taken; or NULL */
 	void (*ready)(void *owner);
 	void *owner;
 	struct proxied_share *share; /* or NULL */
@@ -26,7 +26,8 @@ struct proxied {
 	int64_t timer_ms;      /* when the timer of the link fires, that time is over at the earliest; 0: it is not set */
 	enum proxied_state state;
 	int failure;
-	unsigned tried; /* a bit for each address that has been tried */
+	enum coding coding; /* that the client prefers, until the head of the response has come; then identity */
+	unsigned tried;     /* a bit for each address that has been tried */
 	unsigned interims;
 	unsigned stalls;      /* see proxied_stalls() */
 	uint32_t sent;        /* bytes of the request since then */
@@ -34,7 +35,6 @@ struct proxied {
 	bool starved;
 	bool head_only, upgrades;
 	bool compresses;     /* responses are compressed for clients that want it */
-	bool gzips;          /* the client wants gzip, and the head of the response has not come yet */
 	bool must_change;    /* no success but 101 is allowed (RFC 8441, section 5) */
 	bool repeatable;     /* the request has no content, and may be sent twice: it is kept until a response comes */
 	bool expects;        /* the client may wait for a 100, and has sent no content */
@@ -99,7 +99,7 @@ bool proxied_repeat(struct proxied *proxied);
 
 /* --- proxied_response.c --- */
 
-/* Frees the input, and the gzip writer. */
+/* Frees the input, and returns the writer. */
 void proxied_drop_response(struct proxied *proxied);
 
 #endif

@@ -15,7 +15,7 @@
 enum {
 	UPSTREAM_HEAD_MAX = 32 * 1024, /* bytes of the head of a response, */
 	UPSTREAM_FIELDS_MAX = 200,     /* and its fields; more: 502 */
-	/* Bytes of its lines that are passed on: "a:b\n" becomes "a: b\r\n" or, with upstream_gzip.h, "a: W/b\r\n". */
+	/* Bytes of its lines that are passed on: "a:b\n" becomes "a: b\r\n" or, with upstream_coding.h, "a: W/b\r\n". */
 	UPSTREAM_LINES_MAX = UPSTREAM_HEAD_MAX + 4 * UPSTREAM_FIELDS_MAX + 64,
 	UPSTREAM_TRAILERS_MAX = HEAD_MAX + FIELDS_MAX,
 	/* Bytes of the head of a request. */

@@ -28,6 +28,7 @@ struct upstream {
 struct upstreams {
 	struct upstreams_options options;
 	char *spare; /* a buffer, or NULL */
+	struct upstream_writers writers;
 	unsigned connections;
 	LIST_HEAD(, upstream_link) used;
 	uint32_t turn;       /* determines the address of a target to begin with */
@@ -116,7 +117,12 @@ void upstreams_free(struct upstreams *u) {
 	if (!u) return;
 	for (unsigned i = 0; i < u->count; i++) forget(u, &u->at[i]);
 	free(u->spare);
+	upstream_writers_free(&u->writers);
 	free(u);
+}
+
+struct upstream_writers *upstreams_writers(struct upstreams *u) {
+	return &u->writers;
 }
 
 char *upstreams_take_buffer(struct upstreams *u) {

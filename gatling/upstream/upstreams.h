@@ -9,6 +9,7 @@
 #include "gatling/upstream/resolver.h"
 #include "gatling/upstream/upstream_address.h"
 #include "gatling/upstream/upstream_limits.h"
+#include "gatling/upstream/upstream_writers.h"
 
 enum {
 	UPSTREAM_BUFFER = 64 * 1024, /* bytes, see upstreams_take_buffer() */
@@ -66,7 +67,7 @@ struct upstreams_options {
 	const struct upstreams_shared *shared; /* must outlive the upstreams */
 	size_t *tls_memory;                    /* counts the bytes of TLS_CLIENT_MEMORY of all connections */
 	unsigned connections;                  /* the most connections */
-	bool gzip;                             /* responses are compressed, see upstream_gzip.h */
+	bool compresses;                       /* responses are compressed, see upstream_coding.h */
 };
 
 /* Returns NULL if memory runs out. */
@@ -86,6 +87,8 @@ bool upstreams_refuse_body(const struct upstream_limits *limits, uint64_t bytes)
  * after the other. */
 char *upstreams_take_buffer(struct upstreams *upstreams);
 void upstreams_return_buffer(struct upstreams *upstreams, char *buffer);
+
+struct upstream_writers *upstreams_writers(struct upstreams *upstreams);
 
 /* Returns a connection to an address of the target, or NULL with the status to answer, 502 or 503, in *status. Of the
  * addresses that may be used, those of its names among them, and are not in `tried` (a bit for each), chooses one with

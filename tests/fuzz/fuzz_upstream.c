@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "gatling/upstream/upstream_cgi.h"
-#include "gatling/upstream/upstream_gzip.h"
+#include "gatling/upstream/upstream_coding.h"
 
 typedef int parse_response(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
 						   char *lines);
@@ -58,8 +58,8 @@ static void check_response(parse_response *parse, const char *data, size_t lengt
 	struct slice rest = {.at = lines, .length = r.lines};
 	require(r.lines <= UPSTREAM_LINES_MAX && r.status >= 100 && r.status <= 999);
 	check_lines(rest, r.framing == BODY_NONE);
-	for (int compressed = 0; compressed < 2; compressed++) {
-		size_t changed = upstream_gzip_lines(&r, rest, compressed, part_lines);
+	for (enum coding coding = CODING_IDENTITY; coding <= CODING_ZSTD; coding++) {
+		size_t changed = upstream_coding_lines(&r, rest, coding, part_lines);
 		require(changed <= UPSTREAM_LINES_MAX);
 		check_lines((struct slice){.at = part_lines, .length = changed}, r.framing == BODY_NONE);
 	}

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import re
 import select
 import signal
@@ -14,7 +15,9 @@ import zlib
 from pathlib import Path
 
 import pytest
+import zstandard
 
+from browser import Browser
 from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, eventually, trusting
 from system_calls import calls_of
 from test_guard import HASHES, basic
@@ -1553,6 +1556,18 @@ def test_the_log_in_json_has_the_upstream_that_failed(build):
 TEXT = b"".join(b"line %d of a text that repeats itself\n" % (i % 1000) for i in range(20_000))
 UNPACKED = b"%x\r\n" % len(TEXT) + TEXT + b"\r\n0\r\nX-Sum: 1\r\n\r\n"
 ACCEPTS = "Accept-Encoding: br, gzip"
+READERS = {"gzip": lambda: zlib.decompressobj(31), "zstd": lambda: zstandard.ZstdDecompressor().decompressobj()}
+
+
+def makes_zstd(build):
+    return b"ZSTD_compressStream2" in (build / "gatling").read_bytes()
+
+
+@pytest.fixture(params=READERS)
+def coding(request, build):
+    if request.param == "zstd" and not makes_zstd(build):
+        pytest.skip("this build has no zstd")
+    return request.param
 
 
 def framed(framing, fields=b"Content-Type: text/html; charset=utf-8\r\n"):
@@ -1566,7 +1581,7 @@ def framed(framing, fields=b"Content-Type: text/html; charset=utf-8\r\n"):
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 @pytest.mark.parametrize("step", [100, 1 << 20])
-def test_what_an_upstream_answers_is_compressed_if_the_owner_says_so(build, framing, step):
+def test_what_an_upstream_answers_is_compressed_if_the_owner_says_so(build, framing, step, coding):
     fields = b'Content-Type: Text/HTML;charset=utf-8\r\nETag: "a"\r\nAccept-Ranges: bytes\r\nX: y\r\n'
 
     def handle(link):
@@ -1576,11 +1591,11 @@ def test_what_an_upstream_answers_is_compressed_if_the_owner_says_so(build, fram
             link.send(answer[at : at + step])
 
     with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
-        response = c.get("/api/", ACCEPTS)
-        assert zlib.decompress(response.body, 31) == TEXT and len(response.body) < len(TEXT) / 4
+        response = c.get("/api/", f"Accept-Encoding: br, {coding}")
+        assert READERS[coding]().decompress(response.body) == TEXT and len(response.body) < len(TEXT) / 4
         assert response.trailers == ([("X-Sum", "1")] if framing == "chunked" else [])
         assert [field for field in response.fields if field[0] not in ("Server", "Date")] == [
-            ("Content-Type", "Text/HTML;charset=utf-8"), ("ETag", 'W/"a"'), ("X", "y"), ("Content-Encoding", "gzip"),
+            ("Content-Type", "Text/HTML;charset=utf-8"), ("ETag", 'W/"a"'), ("X", "y"), ("Content-Encoding", coding),
             ("Vary", "Accept-Encoding"), ("Transfer-Encoding", "chunked")]  # fmt: skip
         assert c.get("/there.txt").body == b"there"
 
@@ -1592,8 +1607,7 @@ def test_what_an_upstream_answers_is_compressed_if_the_owner_says_so(build, fram
     ([ACCEPTS], b"", False),
     ([ACCEPTS], b"Content-Type: text/html\r\nContent-Encoding: br\r\n", False),
     ([ACCEPTS], b"Content-Type: text/html\r\nCache-Control: max-age=1, No-Transform\r\n", False),
-    ([ACCEPTS], b"Content-Type: text/event-stream\r\n", False),
-], ids=["not asked", "refused", "image", "no type", "coded", "no-transform", "events"])  # fmt: skip
+], ids=["not asked", "refused", "image", "no type", "coded", "no-transform"])  # fmt: skip
 def test_what_does_not_suit_is_not_compressed(build, asked, fields, varies):
     with Upstream(script(framed("length", fields))) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server:
         response = server.get("/api/", *asked)
@@ -1631,6 +1645,48 @@ def test_a_304_says_what_the_answer_would_that_it_stands_for(build, asked, field
         assert c.get("/there.txt").body == b"there"
 
 
+@pytest.mark.parametrize("asked,chosen", [
+    ("gzip, deflate, br, zstd", "zstd"),
+    ("zstd;q=0.9, gzip", "gzip"),
+    ("gzip;q=0.5, zstd", "zstd"),
+    ("gzip, zstd;q=0", "gzip"),
+    ("zstd", "zstd"),
+    ("identity, gzip;q=0.5, zstd;q=0.5", None),
+    ("*", "zstd"),
+])  # fmt: skip
+def test_the_client_has_the_coding_that_it_prefers(build, asked, chosen):
+    if not makes_zstd(build):
+        pytest.skip("this build has no zstd")
+    with Upstream(script(framed("length"))) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server:
+        response = server.get("/api/", "Accept-Encoding: " + asked)
+    assert response["Content-Encoding"] == chosen and response["Vary"] == "Accept-Encoding"
+    assert (READERS[chosen]().decompress(response.body) if chosen else response.body) == TEXT
+
+
+def test_without_zstd_it_has_gzip(build):
+    if makes_zstd(build):
+        pytest.skip("of a build without zstd")
+    with Upstream(script(framed("length"))) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server:
+        response = server.get("/api/", "Accept-Encoding: zstd, gzip;q=0.5")
+    assert response["Content-Encoding"] == "gzip" and zlib.decompress(response.body, 31) == TEXT
+
+
+def test_large_answers_one_after_the_other_are_whole(build, coding):
+    dice = random.Random(1)
+    rows = [json.dumps([{"id": dice.randrange(1 << 40), "name": f"name{dice.randrange(1000)}"} for _ in range(n)]).encode() for n in (40_000, 1, 3000, 40_000)]
+    answers = iter(rows)
+
+    def handle(link):
+        while link.request():
+            content = next(answers)
+            link.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % max(len(content), 256) + content.ljust(256))
+
+    with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
+        for content in rows:
+            response = c.get("/api/", f"Accept-Encoding: {coding}")
+            assert response["Content-Encoding"] == coding and READERS[coding]().decompress(response.body) == content.ljust(256)
+
+
 def test_the_answer_to_a_head_says_that_it_would_be_compressed(build):
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/css\r\nContent-Length: 5000\r\n\r\n"
     with Upstream(script(answer)) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
@@ -1639,33 +1695,99 @@ def test_the_answer_to_a_head_says_that_it_would_be_compressed(build):
         assert c.get("/there.txt").body == b"there"
 
 
-def test_what_has_come_can_be_decompressed_before_there_is_more(build):
-    go_on = threading.Event()
+@pytest.mark.parametrize("media", ["text/plain", "text/event-stream"])
+def test_what_has_come_can_be_decompressed_before_there_is_more(build, coding, media):
+    events = [b"data: %d\n\n" % i for i in range(20)]
+    arrived = threading.Semaphore(0)
 
     def handle(link):
         link.request()
-        link.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
-        go_on.wait(TIMEOUT)
-        link.send(b"6\r\nsecond\r\n0\r\n\r\n")
+        link.send(b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n" % media.encode())
+        for event in events:
+            link.send(b"%x\r\n%b\r\n" % (len(event), event))
+            if not arrived.acquire(timeout=TIMEOUT):
+                return
+        link.send(b"0\r\n\r\n")
 
     with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
-        c.send(f"GET /api/ HTTP/1.1\r\nHost: a\r\n{ACCEPTS}\r\n\r\n".encode())
-        reader, got = zlib.decompressobj(31), b""
-        chunks = c.chunks()
-        while got != b"first":
-            got += reader.decompress(next(chunks))
-        go_on.set()
-        for chunk in chunks:
-            got += reader.decompress(chunk)
-        assert got == b"firstsecond" and reader.eof
+        c.send(f"GET /api/ HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {coding}\r\n\r\n".encode())
+        reader, chunks = READERS[coding](), c.chunks()
+        for event in events:
+            got = b""
+            while got != event:
+                got += reader.decompress(next(chunks))
+            arrived.release()
+        assert b"".join(map(reader.decompress, chunks)) == b"" and reader.eof
 
 
-def test_a_compressed_answer_that_is_cut_short_is_never_taken_for_a_whole_one(build):
+def test_a_compressed_answer_that_is_cut_short_is_never_taken_for_a_whole_one(build, coding):
     answer = framed("chunked")[:-20]
     with Upstream(script(answer)) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
-        c.send(f"GET /api/ HTTP/1.1\r\nHost: a\r\n{ACCEPTS}\r\n\r\n".encode())
+        c.send(f"GET /api/ HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {coding}\r\n\r\n".encode())
         content = c.rest()
-        assert b"Content-Encoding: gzip" in content and not content.endswith(b"0\r\n\r\n")
+        assert f"Content-Encoding: {coding}".encode() in content and not content.endswith(b"0\r\n\r\n")
+
+
+def test_nothing_of_an_answer_that_was_cut_short_is_in_the_next(build, coding):
+    def handle(link):
+        cut = "cut" in link.request().line
+        link.send(framed("chunked").replace(b"line", b"xxxx")[:-20] if cut else framed("chunked"))
+
+    with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server:
+        for _ in range(3):
+            with server.connect() as c:
+                c.send(f"GET /api/cut HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {coding}\r\n\r\n".encode())
+                assert not c.rest().endswith(b"0\r\n\r\n")
+            response = server.get("/api/whole", f"Accept-Encoding: {coding}")
+            assert response["Content-Encoding"] == coding and READERS[coding]().decompress(response.body) == TEXT
+
+
+@pytest.mark.others
+@pytest.mark.clear
+def test_a_browser_reads_answers_and_events_in_zstd(build):
+    if not makes_zstd(build):
+        pytest.skip("this build has no zstd")
+    done = threading.Event()
+
+    def handle(link):
+        if "events" in link.request().line:
+            link.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: first\n\n")
+            done.wait(TIMEOUT)
+        else:
+            link.send(framed("chunked"))
+
+    with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, Browser() as browser:
+        browser.go(f"http://localhost:{server.port}/")
+        assert browser.run("fetch('/api/x').then(async r => [r.headers.get('content-encoding'), (await r.text()).length])") == ["zstd", len(TEXT)]
+        event = "new Promise(then => { const s = new EventSource('/api/events'); s.onmessage = e => { s.close(); then(e.data) } })"
+        assert browser.run(event) == "first"
+        done.set()
+
+
+def test_streams_of_events_leave_memory_to_other_answers(build):
+    """A writer of zstd takes 124 KB, a worker has 16 MB for writers, and half of it for streams of events."""
+    if not makes_zstd(build):
+        pytest.skip("this build has no zstd")
+    done = threading.Event()
+
+    def handle(link):
+        if "events" in link.request().line:
+            link.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")
+            done.wait(TIMEOUT)
+        else:
+            link.send(framed("length"))
+
+    def head(c, path):
+        c.send(f"GET {path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: zstd\r\n\r\n".encode())
+        return c._head()
+
+    with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip", "-j", "1")) as server, contextlib.ExitStack() as stack:
+        heads = [head(stack.enter_context(server.connect()), "/api/events") for _ in range(80)]
+        packed = [b"Content-Encoding: zstd" in told for told in heads]
+        assert sum(packed) == (8 << 20) // (124 << 10) and packed == sorted(packed, reverse=True)
+        response = server.get("/api/x", "Accept-Encoding: zstd")
+        assert response["Content-Encoding"] == "zstd" and READERS["zstd"]().decompress(response.body) == TEXT
+        done.set()
 
 
 # --- what is seen of it ---

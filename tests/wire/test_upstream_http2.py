@@ -6,7 +6,6 @@ import socket
 import struct
 import threading
 import time
-import zlib
 
 import pytest
 
@@ -17,7 +16,7 @@ from http2 import (
 )  # fmt: skip
 from system_calls import calls_of
 from test_guard import HASHES, basic
-from test_upstream import passing, script, stopped
+from test_upstream import READERS, makes_zstd, passing, script, stopped
 from upstream import Upstream, echo, ends_tunnel
 
 pytestmark = [pytest.mark.clear, pytest.mark.moving]  # over TLS there are curl, browsers, and all requests of one server in front of another
@@ -401,7 +400,11 @@ def test_passwords_come_first_and_content_that_comes_meanwhile_is_kept(build):
         assert len(upstream.requests) == 1
 
 
-def test_answers_are_compressed_as_far_as_there_is_memory(build):
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_answers_are_compressed_as_far_as_there_is_memory(build, coding):
+    if coding == "zstd" and not makes_zstd(build):
+        pytest.skip("this build has no zstd")
+
     text = b"a line of a text that repeats itself\n" * 3000
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(text) + text
     full = threading.Barrier(30)
@@ -412,10 +415,10 @@ def test_answers_are_compressed_as_far_as_there_is_memory(build):
         link.send(answer)
 
     with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, Client(server) as c:
-        streams = [c.ask("/api/x", ("accept-encoding", "gzip")) for _ in range(30)]
+        streams = [c.ask("/api/x", ("accept-encoding", coding)) for _ in range(30)]
         answers = c.answers(*streams)
-        packed = [answer for answer in answers if answer["content-encoding"] == "gzip"]
-        assert packed and all(zlib.decompress(answer.body, 31) == text for answer in packed)
+        packed = [answer for answer in answers if answer["content-encoding"] == coding]
+        assert packed and all(READERS[coding]().decompress(answer.body) == text for answer in packed)
         assert all(answer.body == text and int(answer["content-length"]) == len(text) for answer in answers if answer not in packed)
         assert all(answer["vary"] == "Accept-Encoding" for answer in answers)
 
