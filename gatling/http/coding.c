@@ -39,15 +39,15 @@ static int coding_of(struct slice name) {
 /* The weights (qvalues) of the client in thousandths; 0: not acceptable. */
 struct coding_weights {
 	unsigned of[CODINGS_NAMED];
+	unsigned named; /* those that are mentioned: a set of 1 << coding */
 };
 
 /* Returns the weights in the Accept-Encoding field. */
 static struct coding_weights weights_of(const struct request *r) {
 	bool has = request_has(r, FIELD_ACCEPT_ENCODING);
-	struct coding_weights weights = {{0}};
+	struct coding_weights weights = {.named = 0};
 	/* weights of codings that are not mentioned; without the field, every coding is acceptable */
-	unsigned mentioned = 0, identity = has ? WEIGHT_UNMENTIONED : ACCEPT_WEIGHT_MAX,
-			 rest = has ? 0 : WEIGHT_UNMENTIONED;
+	unsigned identity = has ? WEIGHT_UNMENTIONED : ACCEPT_WEIGHT_MAX, rest = has ? 0 : WEIGHT_UNMENTIONED;
 	for (unsigned i = 0; has && i < r->fields; i++) {
 		if (r->field[i].name != FIELD_ACCEPT_ENCODING) continue;
 		struct slice list = r->field[i].value;
@@ -57,14 +57,14 @@ static struct coding_weights weights_of(const struct request *r) {
 			int coding = coding_of(element);
 			if (coding != -1) {
 				weights.of[coding] = weight;
-				mentioned |= 1U << coding;
+				weights.named |= 1U << coding;
 			} else if (slice_equal(element, SLICE("*"))) {
 				identity = rest = weight;
 			}
 		}
 	}
 	for (int i = 0; i < CODINGS; i++) /* "*" is not enough for a difference */
-		if (!(mentioned >> i & 1)) weights.of[i] = i == CODING_IDENTITY ? identity : rest;
+		if (!(weights.named >> i & 1)) weights.of[i] = i == CODING_IDENTITY ? identity : rest;
 	return weights;
 }
 
@@ -82,16 +82,8 @@ int coding_choose_smallest(const struct request *r, unsigned available, const ui
 }
 
 bool coding_accepted(const struct request *r, enum coding coding) {
-	for (unsigned i = 0; i < r->fields; i++) {
-		struct slice list = r->field[i].value;
-		if (r->field[i].name != FIELD_ACCEPT_ENCODING) continue;
-		for (struct slice element; slice_next_element(&list, &element);) {
-			bool parameters;
-			const unsigned weight = accept_take_weight(&element, &parameters);
-			if (slice_equal_nocase(element, coding_name[coding])) return weight;
-		}
-	}
-	return false;
+	const struct coding_weights weights = weights_of(r);
+	return weights.named >> coding & 1 && weights.of[coding];
 }
 
 unsigned coding_differences(const struct request *r, unsigned made, enum coding than) {

@@ -164,6 +164,25 @@ static void differences_are_for_those_that_name_them(void **state) {
 	assert_int_equal(coding_differences(&silent, DCZ | DCB, CODING_IDENTITY), 0);
 }
 
+static void what_is_accepted_is_named(void **state) {
+	(void)state;
+	static const struct {
+		const char *line;
+		enum coding coding;
+		bool accepted;
+	} cases[] = {
+		{"gzip, br", CODING_GZIP, true},        {"gzip, br", CODING_ZSTD, false},
+		{"gzip;q=0, br", CODING_GZIP, false},   {"*", CODING_GZIP, false},
+		{"x-gzip;q=0.1", CODING_GZIP, true},    {"dcz", CODING_DCZ, true},
+		{"gzip, gzip;q=0", CODING_GZIP, false}, /* the last weight counts, as where one is chosen */
+		{"gzip;q=0, gzip", CODING_GZIP, true},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct request request = request_accepting(&cases[i].line, 1);
+		assert_int_equal(coding_accepted(&request, cases[i].coding), cases[i].accepted);
+	}
+}
+
 static void nothing_to_choose_from_is_nothing(void **state) {
 	(void)state;
 	static const char *const lines[] = {"*"};
@@ -175,6 +194,7 @@ int main(void) {
 		cmocka_unit_test(what_the_client_likes_best_is_chosen_of_what_is_there),
 		cmocka_unit_test(of_what_the_client_likes_as_much_the_smallest_is_chosen),
 		cmocka_unit_test(differences_are_for_those_that_name_them),
+		cmocka_unit_test(what_is_accepted_is_named),
 		cmocka_unit_test(nothing_to_choose_from_is_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
