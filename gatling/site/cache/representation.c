@@ -306,8 +306,8 @@ static struct representation *with_fields(struct representation *f, const struct
 }
 
 /* Returns a representation with the fields of the origin, except those of the coding. content_hash: a hash for the
- * entity-tag, or NULL to derive that, too. dictionary: the digest of that of a difference, or NULL. Returns NULL without
- * memory. */
+ * entity-tag, or NULL to derive that, too. dictionary: the digest of that of a difference, or NULL. Returns NULL
+ * without memory. */
 static struct representation *derive(const struct representation *origin, enum coding coding, uint64_t size,
 									 const unsigned char *content_hash, const unsigned char *dictionary) {
 	struct representation *f = derived(origin, coding, size);
