@@ -10,15 +10,17 @@ import time
 from gatling import TIMEOUT, Root
 
 COMMAND = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server",
-           "--ignore-certificate-errors", "--remote-debugging-pipe"]  # fmt: skip
+           "--remote-debugging-pipe"]  # fmt: skip
 COMMANDS_AT, EVENTS_AT = 3, 4  # the descriptors that the browser expects
 
 
 class Browser:
-    """One page. messages holds the output on its console, and what it could not load."""
+    """One page. messages holds the output on its console, and what it could not load. profile: a directory that stays, for a
+    browser that is started again with what it has kept. flags: more of its command line; while it ignores all errors of
+    certificates it keeps nothing of what comes over HTTPS."""
 
-    def __init__(self):
-        self.profile = Root({})
+    def __init__(self, profile=None, flags=("--ignore-certificate-errors",)):
+        self.profile = None if profile else Root({})
         commands, self.commands = os.pipe()
         self.events, events = os.pipe()
         # above the numbers that they will get
@@ -28,7 +30,7 @@ class Browser:
             os.dup2(commands, COMMANDS_AT)
             os.dup2(events, EVENTS_AT)
 
-        self.process = subprocess.Popen([*COMMAND, f"--user-data-dir={self.profile.path}"], stdout=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*COMMAND, *flags, f"--user-data-dir={profile or self.profile.path}"], stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=arrange)  # fmt: skip
         os.close(commands)
         os.close(events)
@@ -46,7 +48,8 @@ class Browser:
         os.close(self.events)
         self.process.kill()
         self.process.wait()
-        self.profile.remove()
+        if self.profile:
+            self.profile.remove()
 
     def _next(self):
         """Returns the browser's next message."""
