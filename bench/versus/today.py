@@ -2,7 +2,7 @@
 
     today.py COMMAND...
 
-It is of RELEASE, with what "make deps FOR='versus delay http3'" installs, and in ROOT. The command
+It is of RELEASE, with what "make deps FOR='versus delay http3 revisits'" installs, and in ROOT. The command
 runs in this checkout, as root; its processes, network and temporary files are those of this system.
 The kernels that "make delay" boots are those of KERNELS.
 
@@ -22,7 +22,7 @@ sys.path.append(str(TOP / "tests"))
 from root import REGISTRY, environment, inside, kept, make_root, pack, unpacked
 
 RELEASE, KERNELS = "forky", "trixie"
-DEPS = ["make", "-s", "deps", "FOR=versus delay http3"]
+DEPS = ["make", "-s", "deps", "FOR=versus delay http3 revisits"]
 KERNELS_LIST = "etc/apt/sources.list.d/kernels.list"
 ROOT = TOP / "build" / "today" / "debian"
 
