@@ -36,6 +36,7 @@ def site():
     root.write("data/words.json", json.dumps(WORDS).encode())
     root.write("style.css", page("style"))
     root.write("data/report-JEF-8Vok.js", page("script"))
+    root.write("data/next.$d$slug.txt", page("data"))
     root.write("a b/page.html", page("blank"))
     root.write("secret/.htaccess", b"Friends\nann:$1$abcdefgh$vdBSIIpG7R8DPkuUogsqU0\n")
     root.write("_headers", b"/cookies/*\n  Set-Cookie: a=b\n/lasting/*\n  Cache-Control: max-age=60\n")
@@ -62,7 +63,7 @@ def test_a_page_is_offered(server, path, match):
         assert response["Vary"] == "*" and response["Cache-Control"] == OFFERED
 
 
-@pytest.mark.parametrize("path, match", [("/style.css", "/style.css*"), ("/data/words.json", "/data/words.json*"), ("/data/report-JEF-8Vok.js", "/data/report-*.js")])
+@pytest.mark.parametrize("path, match", [("/style.css", "/style.css*"), ("/data/words.json", "/data/words.json*"), ("/data/report-JEF-8Vok.js", "/data/report-*.js"), ("/data/next.$d$slug.txt", "/data/next.$d$slug.txt*")])
 def test_other_text_is_offered(server, path, match):
     for _ in range(2):
         response = server.get(path, ACCEPT, BRANDS, "Sec-Fetch-Dest: empty", "Sec-Fetch-Site: same-origin")
@@ -158,11 +159,12 @@ def test_each_site_has_its_own(build):
 
 @pytest.mark.tcp
 def test_pages_of_older_releases_are_dictionaries(build, root):
-    releases = Root({"1/index.html": page("first"), "2/index.html": page("second"), "2/a/index.html": page("a")})
+    releases = Root({"1/index.html": page("first"), "2/index.html": page("second"), "2/a/index.html": page("a"), "2/report-JEF-8Vok.js": page("old")})
+    root.write("report-Dx-DPNNS.js", page("new"))
     root.write("index.html", page("third"))
     root.write("a/index.html", page("b"))
     with Server(build, root, "-j", "2", "--dictionaries", releases.path) as server:
-        for path, old, new in (("/", "first", "third"), ("/", "second", "third"), ("/a/", "a", "b"), ("/a/", "second", "b")):
+        for path, old, new in (("/", "first", "third"), ("/", "second", "third"), ("/a/", "a", "b"), ("/a/", "second", "b"), ("/report-Dx-DPNNS.js", "old", "new")):
             assert apply(difference(server, path, page(old)), page(old), build) == page(new)
     releases.remove()
 

@@ -124,8 +124,8 @@ bool cache_forget_copies(struct cache *cache, uint64_t bytes, int64_t now_ms);
 
 /* --- cache_versions.c --- */
 
-/* Returns the wildcard of a file of a media type without a hash in its name. It is for its later versions, also if what
- * may be a hash differs; a page for those whose names begin as its own, too, and an index.html for all below its
+/* Returns the wildcard of a file of a media type: the hash in its name, or what may be one, or the end, so that it is
+ * for its later versions. A page is for those whose names begin as its own, too, and an index.html for all below its
  * directory. */
 struct slice cache_versions_wildcard(struct slice path, const char *type);
 

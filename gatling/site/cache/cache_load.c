@@ -239,7 +239,7 @@ static bool may_be_different(const struct cache *c, const struct cache_entry *e,
 static void find_wildcard(const struct cache *c, struct cache_entry *e, const char *type,
 						  const struct header_set *headers) {
 	const struct slice hash = cache_control_hash(e->path, type);
-	e->wildcard = hash.at ? hash : cache_versions_wildcard(e->path, type);
+	e->wildcard = cache_versions_wildcard(e->path, type);
 	const bool named = cache_versions_named(slice_rest(e->path, e->site), e->wildcard),
 			   picture = slice_starts(slice_of(type), SLICE("image/"));
 	e->resource.versioned = named && hash.at;

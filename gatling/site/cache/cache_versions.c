@@ -62,16 +62,16 @@ static struct slice may_be_hash(struct slice path) {
 
 struct slice cache_versions_wildcard(struct slice path, const char *type) {
 	static const struct slice index = SLICE("index.html"), suffix = SLICE(".html");
-	const struct slice name = name_of(path);
+	const struct slice name = name_of(path), hash = cache_control_hash(path, type);
 	size_t differs = 0;
-	if (!cache_control_is_page(type)) return may_be_hash(path);
+	if (!cache_control_is_page(type)) return hash.at ? hash : may_be_hash(path);
 	if (slice_equal(name, index)) differs = index.length;
 	else if (slice_ends(name, suffix)) differs = suffix.length;
 	return slice_rest(path, path.length - differs);
 }
 
 bool cache_versions_named(struct slice path, struct slice wildcard) {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/$@!,=&";
 	if (!wildcard.at || path.length + MATCH_MORE > CACHE_MATCH_MAX) return false;
 	for (size_t i = 0; i < path.length; i++) /* others mean something in a URL pattern, or are encoded in a URL */
 		if (!memchr(plain, path.at[i], sizeof plain - 1)) return false;
@@ -131,9 +131,9 @@ static bool is_version(const struct cache_entry *e, struct slice directory, stru
 		directory.length + found.length >= sizeof path)
 		return false;
 	*TEXT_JOIN(path, directory, found) = '\0';
-	const struct slice whole = slice_of(path), hash = cache_control_hash(whole, type);
-	return cache_versions_named(slice_rest(whole, e->site), hash) &&
-		   slice_equal(pattern_of(whole, hash, other), pattern);
+	const struct slice whole = slice_of(path), wildcard = cache_versions_wildcard(whole, type);
+	return cache_versions_named(slice_rest(whole, e->site), wildcard) &&
+		   slice_equal(pattern_of(whole, wildcard, other), pattern);
 }
 
 /* Finds the versions of a file in a root: of the others, or of this one (""), which has the file itself. Returns how
@@ -205,10 +205,15 @@ static void keep_found(const struct cache_job *j, const struct docroot *docroot,
 	close(fd);
 }
 
-/* Keeps the newest versions of a file in a root, as above. Without a hash it has one, of the same name. */
+/* Returns whether versions of a file have the same name, since it has no hash. */
+static bool keeps_name(const struct cache_entry *e) {
+	return e->wildcard.at + e->wildcard.length == e->path.at + e->path.length;
+}
+
+/* Keeps the newest versions of a file in a root, as above. One that keeps its name has one. */
 static void keep_versions(const struct cache_job *j, const struct docroot *docroot, struct slice root,
 						  struct slice pattern, const char *type, const atomic_bool *stop) {
-	if (j->entry->resource.offered) {
+	if (keeps_name(j->entry)) {
 		char path[PATH_MAX + NAME_MAX];
 		*TEXT_JOIN(path, root, j->entry->path) = '\0';
 		keep_found(j, docroot, path, pattern, stop);
@@ -261,7 +266,7 @@ static void register_versions(struct job *job, const atomic_bool *stop) {
 	else keep_file(j->cache, f->fd, &f->version, pattern, stop);
 	if (j->alone || said.length >= sizeof type) return;
 	*text_copy(type, said) = '\0';
-	if (!j->entry->resource.offered) keep_versions(j, &j->cache->options.tree->docroot, SLICE(""), pattern, type, stop);
+	if (!keeps_name(j->entry)) keep_versions(j, &j->cache->options.tree->docroot, SLICE(""), pattern, type, stop);
 	if (j->cache->options.older != -1) keep_older(j, pattern, type, stop);
 }
 
