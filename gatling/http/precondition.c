@@ -91,20 +91,17 @@ static struct slice short_list(const struct request *r) {
 	return overruled || list.length > PRECONDITION_TAGS_MAX ? (struct slice){0} : list;
 }
 
-bool precondition_has(const struct request *r, struct slice etag) {
-	struct slice list = short_list(r);
-	bool weak;
-	for (struct slice one; etag.at && take_etag(&list, &one, &weak);)
-		if (slice_equal(one, etag)) return true;
-	return false;
-}
-
 struct slice precondition_starting(const struct request *r, struct slice start) {
 	struct slice list = short_list(r);
 	bool weak;
 	for (struct slice one; take_etag(&list, &one, &weak);)
 		if (slice_starts(one, start)) return one;
 	return (struct slice){0};
+}
+
+/* One that begins with a whole entity-tag is that, since a quotation mark ends both. */
+bool precondition_has(const struct request *r, struct slice etag) {
+	return etag.at && precondition_starting(r, etag).at;
 }
 
 bool precondition_range(const struct request *r, const struct validators *v) {
