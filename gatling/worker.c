@@ -17,7 +17,7 @@
 #include "gatling/exchange/response_batch.h"
 #include "gatling/http/date.h"
 #include "gatling/http/field_line.h"
-#include "gatling/http/hpack.h"
+#include "gatling/hpack/hpack.h"
 #include "gatling/load/accept.h"
 #include "gatling/load/kernel_memory.h"
 #include "gatling/load/min_rate.h"

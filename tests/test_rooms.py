@@ -32,7 +32,7 @@ SERVER = [
     ["gatling/files"],
     ["gatling/media"],
     ["gatling/codec"],
-    ["gatling/http"],
+    ["gatling/hpack", "gatling/http"],
     ["gatling/keeper"],
     ["gatling/broker"],
     ["gatling/base"],

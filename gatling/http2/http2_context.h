@@ -2,7 +2,7 @@
 #ifndef GATLING_HTTP2_HTTP2_CONTEXT_H
 #define GATLING_HTTP2_HTTP2_CONTEXT_H
 
-#include "gatling/http/hpack.h"
+#include "gatling/hpack/hpack.h"
 #include "gatling/streams/streams.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gatling/http/qpack.h"
+#include "gatling/hpack/qpack.h"
 #include "gatling/http3/http3.h"
 #include "gatling/http3/session.h"
 

@@ -9,7 +9,7 @@
 #include <linux/filter.h>
 #endif
 
-#include "gatling/http/qpack.h"
+#include "gatling/hpack/qpack.h"
 #include "gatling/quic/endpoint.h"
 
 enum {

@@ -7,8 +7,8 @@
 #include "gatling/base/peer.h"
 #include "gatling/exchange/exchange.h"
 #include "gatling/exchange/wait.h"
-#include "gatling/http/hpack.h"
-#include "gatling/http/qpack.h"
+#include "gatling/hpack/hpack.h"
+#include "gatling/hpack/qpack.h"
 #include "gatling/streams/request_fields.h"
 
 enum {

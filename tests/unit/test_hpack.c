@@ -1,7 +1,8 @@
 /* test_hpack.c - nghttp2 decodes header blocks to the same fields. */
 #include <nghttp2/nghttp2.h>
 
-#include "gatling/http/hpack.h"
+#include "gatling/hpack/hpack.h"
+#include "gatling/hpack/huffman.h"
 #include "tests/unit/check.h"
 
 enum { BLOCK_MAX = 65536 };
@@ -73,6 +74,38 @@ static void a_block_never_exceeds_its_bound(void **state) {
 	}
 }
 
+/* Each octet after each of a few others, whose codes end at other bits of a byte. */
+static void the_huffman_code_has_every_octet(void **state) {
+	enum { LOCATION = 0x1f }; /* 46 less 15, behind four bits (RFC 7541, section 5.1) */
+	static const char before[] = "\"aX&<{";
+	(void)state;
+	for (size_t i = 0; i < sizeof before; i++) {
+		for (int c = 0; c < 256; c++) {
+			const char text[] = {before[i], (char)c, before[i]};
+			const struct slice value = {.at = text, .length = sizeof text};
+			char out[32] = {0x0f, LOCATION, (char)(0x80 | huffman_length(value))};
+			const size_t length = (size_t)(huffman_put(out + 3, value) - out);
+			assert_int_equal(length, 3 + huffman_length(value));
+			nghttp2_hd_inflater *inflater;
+			nghttp2_nv nv;
+			int flags = 0;
+			assert_int_equal(nghttp2_hd_inflate_new(&inflater), 0);
+			assert_int_equal(nghttp2_hd_inflate_hd2(inflater, &nv, &flags, (uint8_t *)out, length, 1), length);
+			assert_int_equal(nv.valuelen, sizeof text);
+			assert_memory_equal(nv.value, text, sizeof text);
+			nghttp2_hd_inflate_del(inflater);
+		}
+	}
+}
+
+static void text_takes_no_more_than_it_is_long(void **state) {
+	char out[BLOCK_MAX];
+	(void)state;
+	assert_int_equal(hpack_fields(SLICE("Server: gatling\r\n"), out), 2 + 1 + huffman_length(SLICE("gatling")));
+	assert_true(huffman_length(SLICE("gatling")) < strlen("gatling"));
+	assert_int_equal(hpack_fields(SLICE("Server: <<<<\r\n"), out), 2 + 1 + strlen("<<<<"));
+}
+
 static void every_status(void **state) {
 	(void)state;
 	for (int status = 100; status < 600; status++) {
@@ -85,8 +118,11 @@ static void every_status(void **state) {
 }
 
 int main(void) {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_become_fields_with_names_in_lower_case), cmocka_unit_test(values_of_every_length),
-		cmocka_unit_test(a_block_never_exceeds_its_bound), cmocka_unit_test(every_status)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(lines_become_fields_with_names_in_lower_case),
+									   cmocka_unit_test(values_of_every_length),
+									   cmocka_unit_test(a_block_never_exceeds_its_bound),
+									   cmocka_unit_test(the_huffman_code_has_every_octet),
+									   cmocka_unit_test(text_takes_no_more_than_it_is_long),
+									   cmocka_unit_test(every_status)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

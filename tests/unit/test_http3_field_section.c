@@ -2,8 +2,8 @@
  * lines that are encoded are those that are decoded. */
 #include <nghttp3/nghttp3.h>
 
-#include "gatling/http/hpack.h"
-#include "gatling/http/qpack.h"
+#include "gatling/hpack/hpack.h"
+#include "gatling/hpack/qpack.h"
 #include "gatling/http3/field_section.h"
 #include "tests/unit/check.h"
 

@@ -9,7 +9,7 @@
 #include "gatling/base/slice.h"
 #include "gatling/http/date.h"
 #include "gatling/http/field_line.h"
-#include "gatling/http/hpack.h"
+#include "gatling/hpack/hpack.h"
 #include "gatling/site/cache/cache_control.h"
 
 enum {

@@ -1,8 +1,9 @@
 /* hpack.c - see hpack.h and qpack.h. */
-#include "gatling/http/hpack.h"
+#include "gatling/hpack/hpack.h"
 
 #include "gatling/base/slice.h"
-#include "gatling/http/qpack.h"
+#include "gatling/hpack/huffman.h"
+#include "gatling/hpack/qpack.h"
 
 enum { NONE = 0 }; /* the entries 0 of both tables are none of these */
 
@@ -65,11 +66,26 @@ static char *put_integer(char *at, unsigned pattern, unsigned bits, size_t n) {
 	return at;
 }
 
-static char *put_string(char *at, struct slice s) { return text_copy(put_integer(at, 0, 7, s.length), s); }
+/* Appends a string literal, whose length has a prefix of `bits` bits, after the bit that says whether it is encoded
+ * with the Huffman code (section 5.2). */
+static char *put_string(char *at, unsigned pattern, unsigned bits, struct slice s) {
+	const size_t coded = huffman_length(s);
+	if (coded < s.length) return huffman_put(put_integer(at, pattern | 1U << bits, bits, coded), s);
+	return text_copy(put_integer(at, pattern, bits, s.length), s);
+}
 
-static char *put_name(char *at, struct slice name) {
-	for (size_t i = 0; i < name.length; i++) *at++ = text_lower(name.at[i]);
-	return at;
+static char *put_value(char *at, struct slice s) { return put_string(at, 0, 7, s); }
+
+static char *put_name(char *at, unsigned pattern, unsigned bits, struct slice name) {
+	enum { SHORT = 64 }; /* bytes; longer names are not worth a buffer */
+	char lower[SHORT];
+	if (name.length > SHORT) {
+		at = put_integer(at, pattern, bits, name.length);
+		for (size_t i = 0; i < name.length; i++) *at++ = text_lower(name.at[i]);
+		return at;
+	}
+	for (size_t i = 0; i < name.length; i++) lower[i] = text_lower(name.at[i]);
+	return put_string(at, pattern, bits, (struct slice){.at = lower, .length = name.length});
 }
 
 /* Returns the place of a name in known, or KNOWN. */
@@ -82,17 +98,17 @@ static size_t find_known(struct slice name) {
 /* Appends a literal header field without indexing (RFC 7541, section 6.2.2). */
 static char *put_hpack(char *at, struct slice name, struct slice value) {
 	const size_t i = find_known(name);
-	if (i < KNOWN && known[i].hpack) return put_string(put_integer(at, 0, 4, known[i].hpack), value);
+	if (i < KNOWN && known[i].hpack) return put_value(put_integer(at, 0, 4, known[i].hpack), value);
 	*at++ = 0;
-	return put_string(put_name(put_integer(at, 0, 7, name.length), name), value);
+	return put_value(put_name(at, 0, 7, name), value);
 }
 
 /* Appends a literal field line with a name of the static table, or with a literal name (RFC 9204, sections 4.5.4 and
  * 4.5.6). */
 static char *put_qpack(char *at, struct slice name, struct slice value) {
 	const size_t i = find_known(name);
-	if (i < KNOWN && known[i].qpack) return put_string(put_integer(at, 0x50, 4, known[i].qpack), value);
-	return put_string(put_name(put_integer(at, 0x20, 3, name.length), name), value);
+	if (i < KNOWN && known[i].qpack) return put_value(put_integer(at, 0x50, 4, known[i].qpack), value);
+	return put_value(put_name(at, 0x20, 3, name), value);
 }
 
 static inline size_t put_fields(struct slice lines, char *out,
