@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from gatling import Connection, trusting
-from http2 import CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE
+from http2 import DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE
 from http2 import Http2, Inflater, block, frame, settings
 
 # How a request ended: the right answer; an answer that there is none; the end of the connection or
@@ -249,7 +249,7 @@ class Http2Client(Http2):
 
     def read(self):
         """Yields the answers, and None for each stream that the server resets."""
-        open_streams = {2 * stream + 1: [r, None, b"", b""] for stream, r in enumerate(self.asked)}
+        open_streams = {2 * stream + 1: [r, None, b""] for stream, r in enumerate(self.asked)}
         while open_streams:
             f = self.frame()
             if f is None or f.type == GOAWAY and int.from_bytes(f.payload[4:8]):
@@ -261,10 +261,8 @@ class Http2Client(Http2):
                 del open_streams[f.stream]
                 yield state[0], None
                 continue
-            if f.type in (HEADERS, CONTINUATION):
-                state[3] += f.payload
-                if f.flags & END_HEADERS:
-                    state[1], state[3] = dict(self.inflate(state[3])), b""
+            if f.type == HEADERS:
+                state[1] = dict(f.fields)
             if f.type == DATA:
                 state[2] += f.payload
             if f.type in (DATA, HEADERS) and f.flags & END_STREAM:

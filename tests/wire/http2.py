@@ -17,7 +17,7 @@ NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, FLOW_CONTROL_ERROR = 0, 1, 2, 3
 STREAM_CLOSED, FRAME_SIZE_ERROR, REFUSED_STREAM, COMPRESSION_ERROR, ENHANCE_YOUR_CALM = 5, 6, 7, 9, 11
 INITIAL_WINDOW_SIZE = 4
 
-Frame = collections.namedtuple("Frame", "type flags stream payload")
+Frame = collections.namedtuple("Frame", "type flags stream payload fields", defaults=[None])  # fields: of a header block
 
 
 def frame(kind, flags=0, stream=0, payload=b""):
@@ -70,7 +70,8 @@ class Inflater:
             pair = _Pair()
             n = self.library.nghttp2_hd_inflate_hd2(self.inflater, ctypes.byref(pair), ctypes.byref(flags),
                                                     ctypes.c_void_p(at), ctypes.c_size_t(left), 1)  # fmt: skip
-            assert n >= 0
+            if n < 0:
+                raise ValueError("not HPACK")
             at, left = at + n, left - n
             if flags.value & 2:
                 fields.append(tuple(ctypes.string_at(p, n).decode() for p, n in
@@ -97,7 +98,18 @@ class Http2(Connection):
         self.send(frame(WINDOW_UPDATE, payload=struct.pack(">I", 1 << 30)))
 
     def frame(self):
-        """Returns the next frame, or None at the end."""
+        """Returns the next frame, or None at the end. A header block is decoded, whatever its stream, and has its
+        CONTINUATION frames in it."""
+        f = self._frame()
+        if not f or f.type != HEADERS:
+            return f
+        while not f.flags & END_HEADERS:
+            more = self._frame()
+            assert more.type == CONTINUATION and more.stream == f.stream
+            f = f._replace(flags=f.flags | more.flags, payload=f.payload + more.payload)
+        return f._replace(fields=self.inflate(f.payload))
+
+    def _frame(self):
         try:
             while len(self.buffer) < 9 or len(self.buffer) < 9 + int.from_bytes(self.buffer[:3]):
                 if not self._fill():
@@ -128,16 +140,10 @@ class Http2(Connection):
             answer = found[f.stream]
             self.order.append(f.stream)
             if f.type == HEADERS:
-                data, more = f.payload, f
-                while not more.flags & END_HEADERS:
-                    more = self.frame()
-                    assert more.type == CONTINUATION and more.stream == f.stream
-                    data += more.payload
-                fields = self.inflate(data)
                 if answer.fields:
-                    answer.trailers = fields
-                elif dict(fields)[":status"] != "100":
-                    answer.fields = fields
+                    answer.trailers = f.fields
+                elif dict(f.fields)[":status"] != "100":
+                    answer.fields = f.fields
             elif f.type == DATA:
                 answer.body += f.payload
             elif f.type == RST_STREAM:

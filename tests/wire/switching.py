@@ -74,7 +74,7 @@ class Http2Client(Http2):
                 continue
             assert f.type in (HEADERS, DATA), f
             if f.type == HEADERS:
-                fields = self.inflate(f.payload)
+                fields = f.fields
             else:
                 body += f.payload
             ended = f.flags & END_STREAM

@@ -114,7 +114,7 @@ def test_who_expects_a_100_gets_it_or_the_answer(c, path, method, status):
     if status == 200:
         while (f := c.frame()).type != HEADERS:
             pass
-        assert c.inflate(f.payload) == [(":status", "100")]
+        assert f.fields == [(":status", "100")]
         c.send(frame(DATA, END_STREAM, stream, b"x"))
     assert c.answers(stream, until_reset=status != 200)[0].status == status
 
@@ -450,7 +450,6 @@ def streams_answered(c, count):
     seen = set()
     while len(seen) < count:
         if (f := c.frame()).type == HEADERS:
-            c.inflate(f.payload)
             seen.add(f.stream)
     return seen
 

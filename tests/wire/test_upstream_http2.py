@@ -84,7 +84,7 @@ class Client(Http2):
         """Returns the next header block of the stream, and whether the stream ends with it."""
         f = self.next(HEADERS)
         assert f.stream == stream and f.flags & END_HEADERS
-        return dict(self.inflate(f.payload)), bool(f.flags & END_STREAM)
+        return dict(f.fields), bool(f.flags & END_STREAM)
 
 
 # --- requests and responses ---
