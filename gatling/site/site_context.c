@@ -46,8 +46,10 @@ int site_context_open(struct site_context *c, io_loop *loop, int root, struct mo
 }
 
 bool site_context_close(struct site_context *c) {
-	for (int i = 0; i < SITE_THREADS; i++) jobs_free(c->jobs[i]);
-	if (c->remote && !remote_stop(c->remote)) return false;
+	bool all = true;
+	for (int i = 0; i < SITE_THREADS; i++) all &= !c->jobs[i] || jobs_stop(c->jobs[i], SITE_STOP_MS);
+	if (c->remote) all &= remote_stop(c->remote);
+	if (!all) return false;
 	prefetcher_free(c->prefetcher);
 	listing_cache_free(c->listings);
 	sites_free(c->sites);

@@ -14,7 +14,10 @@
 struct answer_room;
 struct decision; /* answer/decision.h */
 
-enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
+enum {
+	FALLBACK_MAX = 1024, /* bytes of its URL */
+	SITE_STOP_MS = 1000  /* for which each kind of threads may end its jobs: one at the lowest priority can take long */
+};
 
 struct site_options {
 	enum vhosts vhosts;
@@ -81,7 +84,8 @@ int site_context_open(struct site_context *context, io_loop *loop, int root, str
 					  const struct site_options *options, unsigned workers, unsigned kept, unsigned open);
 
 /* Frees what site_context_open() made. Call it when no request waits for a job and no response is being sent. Returns
- * false if a thread hangs: then the context, all that it points to and the loop have to stay until the process ends. */
+ * false if a thread has not ended: then the context, all that it points to and the loop have to stay until the process
+ * does. */
 bool site_context_close(struct site_context *context);
 
 /* Notes whether files are on other machines. Call it about once a second. */

