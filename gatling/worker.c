@@ -119,8 +119,9 @@ static int start(struct worker *w) {
 													 .limits = w->limits,
 													 .trust = &w->options->conn.trust};
 	w->context.http2 = (struct http2_context){.exchanges = &w->context.exchanges,
+											  .lines = shared_lines_new(),
 											  .memory_max = w->upstreams_max ? BUDGET_PASSES : BUDGET_CONNECTION};
-	if (!w->context.loop || workspace_open() == -1 ||
+	if (!w->context.loop || !w->context.http2.lines || workspace_open() == -1 ||
 		site_context_open(&w->context.site, w->context.loop, w->root, w->mounts, &w->options->site,
 						  (unsigned)w->options->workers, cached, open) == -1)
 		return -1;
@@ -278,12 +279,13 @@ static void update_dates(struct worker *w) {
 		end = text_copy(end, SLICE("\"; ma=86400\r\n"));
 	}
 	w->context.common_fields[1] = (struct slice){.at = text, .length = (size_t)(end - text)};
-	size_t used = 0;
 	for (int i = 0; i < 2; i++) {
-		char *block = w->common_hpack + used;
-		w->context.http2.common_block[i] =
-			(struct slice){.at = block, .length = hpack_fields(w->context.common_fields[i], block)};
-		used += w->context.http2.common_block[i].length;
+		const struct slice lines = w->context.common_fields[i];
+		struct http2_context *http2 = &w->context.http2;
+		http2->common_block[i] =
+			(struct slice){.at = w->common_block[i], .length = hpack_fields(lines, w->common_block[i])};
+		http2->common_ready[i] = (struct ready_block){0};
+		ready_block_add(&http2->common_ready[i], http2->lines, lines, w->common_ready[i]);
 	}
 	if (w->context.quic) quic_use_fields(w->context.quic, w->context.common_fields[1]);
 	batch_pool_set_time(&w->context.batches, now);
@@ -491,6 +493,7 @@ int worker_run(struct worker *w) {
 	response_batch_free_spares(&w->context.batches);
 	w->hangs = !site_context_close(&w->context.site);
 	tls_worker_free(w->context.tls);
+	shared_lines_free(w->context.http2.lines);
 	for (int i = 0; i < CONN_KINDS; i++) free(w->context.rate.of[i].window);
 	free(w->context.kernel.window);
 	free(w->context.proxy);

@@ -77,9 +77,9 @@ struct worker {
 	bool hangs;             /* it has ended, but a thread that uses its memory has not: see site_context_close() */
 	int64_t drain_until_ms; /* 0: no limit */
 	int64_t look_ms;        /* when to look again at what is due */
-	/* common_fields of conn_context.h and common_block of http2_context.h point to these */
+	/* common_fields of conn_context.h, and what is common in http2_context.h, point to these */
 	char common_text[RESPONSE_COMMON_LINES];
-	char common_hpack[RESPONSE_COMMON_BLOCK];
+	char common_block[2][RESPONSE_COMMON_BLOCK], common_ready[2][RESPONSE_COMMON_BLOCK];
 };
 
 /* Runs a worker in the calling thread. First takes a descriptor table of its own, if the system has such tables; then

@@ -11,44 +11,47 @@ enum { NONE = 0 }; /* the entries 0 of both tables are none of these */
 static const struct {
 	struct slice name;
 	unsigned char hpack, qpack;
+	bool differs; /* from response to response */
 } known[] = {
-	{SLICE("server"), 54, 92},
-	{SLICE("date"), 33, 6},
-	{SLICE("content-length"), 28, 4},
-	{SLICE("content-type"), 31, 44},
-	{SLICE("cache-control"), 24, 36},
-	{SLICE("etag"), 34, 7},
-	{SLICE("last-modified"), 44, 10},
-	{SLICE("accept-ranges"), 18, 32},
-	{SLICE("vary"), 59, 59},
-	{SLICE("content-encoding"), 26, 42},
-	{SLICE("strict-transport-security"), 56, 56},
-	{SLICE("location"), 46, 12},
-	{SLICE("content-range"), 30, NONE},
-	{SLICE("access-control-allow-origin"), 20, 35},
-	{SLICE("age"), 21, 2},
-	{SLICE("allow"), 22, NONE},
-	{SLICE("content-disposition"), 25, 3},
-	{SLICE("content-language"), 27, NONE},
-	{SLICE("content-location"), 29, NONE},
-	{SLICE("expires"), 36, NONE},
-	{SLICE("link"), 45, 11},
-	{SLICE("proxy-authenticate"), 48, NONE},
-	{SLICE("refresh"), 52, NONE},
-	{SLICE("retry-after"), 53, NONE},
-	{SLICE("set-cookie"), 55, 14},
-	{SLICE("via"), 60, NONE},
-	{SLICE("www-authenticate"), 61, NONE},
-	{SLICE("x-content-type-options"), NONE, 61},
-	{SLICE("content-security-policy"), NONE, 85},
-	{SLICE("x-frame-options"), NONE, 97},
-	{SLICE("alt-svc"), NONE, 83},
-	{SLICE("access-control-allow-methods"), NONE, 76},
-	{SLICE("access-control-allow-headers"), NONE, 33},
-	{SLICE("access-control-allow-credentials"), NONE, 73},
-	{SLICE("access-control-expose-headers"), NONE, 79},
-	{SLICE("timing-allow-origin"), NONE, 93},
-	{SLICE("x-xss-protection"), NONE, 62},
+	{SLICE("server"), 54, 92, false},
+	{SLICE("date"), 33, 6, true},
+	{SLICE("content-length"), 28, 4, true},
+	{SLICE("content-type"), 31, 44, false},
+	{SLICE("cache-control"), 24, 36, false},
+	{SLICE("etag"), 34, 7, true},
+	{SLICE("last-modified"), 44, 10, true},
+	{SLICE("accept-ranges"), 18, 32, false},
+	{SLICE("vary"), 59, 59, false},
+	{SLICE("content-encoding"), 26, 42, false},
+	{SLICE("strict-transport-security"), 56, 56, false},
+	{SLICE("location"), 46, 12, true},
+	{SLICE("content-range"), 30, NONE, true},
+	{SLICE("access-control-allow-origin"), 20, 35, false},
+	{SLICE("age"), 21, 2, true},
+	{SLICE("allow"), 22, NONE, false},
+	{SLICE("content-disposition"), 25, 3, false},
+	{SLICE("content-language"), 27, NONE, false},
+	{SLICE("content-location"), 29, NONE, true},
+	{SLICE("expires"), 36, NONE, true},
+	{SLICE("link"), 45, 11, false},
+	{SLICE("proxy-authenticate"), 48, NONE, false},
+	{SLICE("refresh"), 52, NONE, false},
+	{SLICE("retry-after"), 53, NONE, false},
+	{SLICE("set-cookie"), 55, 14, true},
+	{SLICE("via"), 60, NONE, false},
+	{SLICE("www-authenticate"), 61, NONE, false},
+	{SLICE("x-content-type-options"), NONE, 61, false},
+	{SLICE("content-security-policy"), NONE, 85, false},
+	{SLICE("x-frame-options"), NONE, 97, false},
+	{SLICE("alt-svc"), NONE, 83, false},
+	{SLICE("access-control-allow-methods"), NONE, 76, false},
+	{SLICE("access-control-allow-headers"), NONE, 33, false},
+	{SLICE("access-control-allow-credentials"), NONE, 73, false},
+	{SLICE("access-control-expose-headers"), NONE, 79, false},
+	{SLICE("timing-allow-origin"), NONE, 93, false},
+	{SLICE("x-xss-protection"), NONE, 62, false},
+	{SLICE("use-as-dictionary"), NONE, NONE, true},
+	{SLICE("repr-digest"), NONE, NONE, true},
 };
 
 enum { KNOWN = sizeof known / sizeof *known };
@@ -95,29 +98,45 @@ static size_t find_known(struct slice name) {
 	return i;
 }
 
-/* Appends a literal header field without indexing (RFC 7541, section 6.2.2). */
-static char *put_hpack(char *at, struct slice name, struct slice value) {
+/* Splits a line without its CRLF in two. Returns the name. */
+static struct slice split(struct slice line, struct slice *value) {
+	const size_t colon = slice_until(line, ':');
+	*value = slice_rest(line, colon + strlen(": "));
+	return slice_first(line, colon);
+}
+
+/* Sections 6.2.1 and 6.2.2 of RFC 7541. */
+char *hpack_line(char *at, struct slice line, bool indexed) {
+	const unsigned pattern = indexed ? 0x40 : 0, bits = indexed ? 6 : 4;
+	struct slice value, name = split(line, &value);
 	const size_t i = find_known(name);
-	if (i < KNOWN && known[i].hpack) return put_value(put_integer(at, 0, 4, known[i].hpack), value);
-	*at++ = 0;
+	if (i < KNOWN && known[i].hpack) return put_value(put_integer(at, pattern, bits, known[i].hpack), value);
+	*at++ = (char)pattern;
 	return put_value(put_name(at, 0, 7, name), value);
 }
 
+static char *put_hpack(char *at, struct slice line) { return hpack_line(at, line, false); }
+
 /* Appends a literal field line with a name of the static table, or with a literal name (RFC 9204, sections 4.5.4 and
  * 4.5.6). */
-static char *put_qpack(char *at, struct slice name, struct slice value) {
+static char *put_qpack(char *at, struct slice line) {
+	struct slice value, name = split(line, &value);
 	const size_t i = find_known(name);
 	if (i < KNOWN && known[i].qpack) return put_value(put_integer(at, 0x50, 4, known[i].qpack), value);
 	return put_value(put_name(at, 0x20, 3, name), value);
 }
 
-static inline size_t put_fields(struct slice lines, char *out,
-								char *(*put)(char *at, struct slice name, struct slice value)) {
+bool hpack_is_common(struct slice line) {
+	struct slice value;
+	const size_t i = find_known(split(line, &value));
+	return i == KNOWN || !known[i].differs;
+}
+
+static inline size_t put_fields(struct slice lines, char *out, char *(*put)(char *at, struct slice line)) {
 	char *at = out;
 	while (lines.length) {
 		struct slice line = slice_first(lines, slice_until(lines, '\r'));
-		size_t colon = slice_until(line, ':');
-		at = put(at, slice_first(line, colon), slice_rest(line, colon + strlen(": ")));
+		at = put(at, line);
 		slice_drop(&lines, line.length + strlen("\r\n"));
 	}
 	return (size_t)(at - out);

@@ -1,5 +1,6 @@
-/* hpack.h - encodes field lines as an HPACK header block (RFC 7541). It does not use the dynamic table, so that a block
- * is valid on every connection. Names of response fields that are in the static table become indexes. */
+/* hpack.h - encodes field lines as an HPACK header block (RFC 7541). Names of response fields that are in the static
+ * table become indexes. Blocks do not use the dynamic table, and are valid on every connection: shared_lines.h makes
+ * those that do. */
 #ifndef GATLING_HTTP_HPACK_H
 #define GATLING_HTTP_HPACK_H
 
@@ -13,6 +14,13 @@
 /* Encodes field lines ("Name: value", each with its CRLF) to out (HPACK_BOUND() bytes). Returns the number of bytes
  * written. */
 size_t hpack_fields(struct slice lines, char *out);
+
+/* Appends one line, without its CRLF, as a literal field. indexed: the dynamic table gets it as an entry. Returns the
+ * end. */
+char *hpack_line(char *at, struct slice line, bool indexed);
+
+/* Returns whether responses often have the same line: so it is not with ETag or Date. */
+bool hpack_is_common(struct slice line);
 
 /* Encodes :status to out (HPACK_STATUS bytes). Returns the number of bytes written. */
 enum { HPACK_STATUS = 5 };

@@ -164,7 +164,10 @@ static enum http2_error set_initial_window(struct http2 *h, int64_t value) {
 /* Handles a setting. *window: the initial window after the settings so far. */
 static enum http2_error take_setting(struct http2 *h, unsigned name, uint32_t value, int64_t *window) {
 	switch (name) {
-	case HTTP2_SETTING_HEADER_TABLE_SIZE: h->shrink_table |= value < NGHTTP2_DEFAULT_HEADER_TABLE_SIZE; break;
+	case HTTP2_SETTING_HEADER_TABLE_SIZE:
+		h->shrink_table |= value < NGHTTP2_DEFAULT_HEADER_TABLE_SIZE;
+		h->dynamic.off |= h->shrink_table;
+		break;
 	case HTTP2_SETTING_ENABLE_PUSH:
 	case HTTP2_SETTING_NO_RFC7540_PRIORITIES: return value > 1 ? HTTP2_PROTOCOL_ERROR : HTTP2_NO_ERROR;
 	case HTTP2_SETTING_INITIAL_WINDOW_SIZE:

@@ -2,7 +2,7 @@
 #ifndef GATLING_HTTP2_HTTP2_CONTEXT_H
 #define GATLING_HTTP2_HTTP2_CONTEXT_H
 
-#include "gatling/hpack/hpack.h"
+#include "gatling/hpack/shared_lines.h"
 #include "gatling/streams/streams.h"
 
 enum {
@@ -24,9 +24,11 @@ enum {
 /* What the sessions of a worker share. */
 struct http2_context {
 	const struct exchange_context *exchanges;
-	/* The fields that all responses have, as a header block of at most RESPONSE_COMMON_BLOCK bytes: over plain TCP, and
-	 * over TLS (see common_fields in conn_context.h). */
+	struct shared_lines *lines;
+	/* The fields that all responses have, over plain TCP and over TLS (see common_fields in conn_context.h): as a block
+	 * of at most RESPONSE_COMMON_BLOCK bytes that may be sent after others, and as one that may not. */
 	struct slice common_block[2];
+	struct ready_block common_ready[2];
 	size_t memory_max; /* bytes of memory that a session may take; more: HTTP2_ENHANCE_YOUR_CALM */
 };
 

@@ -141,7 +141,6 @@ static bool receives(const struct streams *t) { return http2_of(t)->receive_wind
 const struct streams_protocol http2_protocol = {.carrier = &streams_http2,
 												.status = hpack_status,
 												.fields = hpack_fields,
-												.block = representation_block,
 												.opened = opened,
 												.stream_room = stream_room,
 												.takes = takes,

@@ -8,6 +8,27 @@
 
 /* --- answers --- */
 
+static const struct ready_block *common_block(const struct http2 *h) {
+	return &h->context->common_ready[h->streams.secure];
+}
+
+/* Writes the status and the fields that all responses have. */
+static char *put_start(struct http2 *h, const struct response *r, char *at) {
+	at += hpack_status(r->status, at);
+	return ready_block_put(at, common_block(h), h->context->lines, &h->dynamic);
+}
+
+/* Writes the header block of a response that goes out before all that are written later. Returns an absent slice
+ * without memory. */
+static struct slice next_block(struct http2 *h, struct response *r, char *block, uint64_t *content_length) {
+	char *const lines = WORKSPACE(RESPONSE_FIELDS_MAX);
+	const size_t length = response_fields(r, lines, content_length);
+	if (!length) return (struct slice){0};
+	char *at = put_start(h, r, block);
+	at = shared_lines_put(at, (struct slice){.at = lines, .length = length}, h->context->lines, &h->dynamic);
+	return (struct slice){.at = block, .length = (size_t)(at - block)};
+}
+
 /* Opens a stream for the response. If out is not blocked and has room, writes the header block at once, since it needs
  * no window. */
 static bool answer_later(struct http2 *h, struct stream_request *asked, struct response *r, struct http2_output *out) {
@@ -18,24 +39,28 @@ static bool answer_later(struct http2 *h, struct stream_request *asked, struct r
 		response_drop(r);
 		return false;
 	}
-	const struct slice block = streams_block(&h->streams, r, room, &length);
-	const bool now = block.at && !out->blocked && !s->receiving &&
-					 http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + http2_block_frames(block.length);
+	const size_t most = STREAMS_BLOCK_START + STREAMS_FIELDS(response_fields_room(r));
+	const bool now = !out->blocked && !s->receiving &&
+					 http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + http2_block_frames(most);
+	const struct slice block = now ? next_block(h, r, room, &length) : streams_block(&h->streams, r, room, &length);
 	if (!stream_fill(s, &asked->exchange, r, block, length, now)) return false;
 	if (now) http2_output_block(h, out, (uint32_t)s->id, block, s->ended);
 	if (s->ended) http2_end_stream(h, s, out);
 	return true;
 }
 
+static const struct ready_block *ready_of(const struct http2 *h, const struct response *r) {
+	return representation_block(r->representation, r->offered, h->context->lines);
+}
+
 /* Returns whether a file in memory can be written at once: no other stream is open, and there is room. */
 static bool can_answer_at_once(const struct http2 *h, const struct stream_request *asked, const struct response *r,
 							   const struct slice *content, size_t room) {
-	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->streams.common_block->length;
+	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + common_block(h)->longest;
 	if (h->streams.open || asked->receiving || !response_has_ready_block(r)) return false;
 	if (asked->exchange.request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
-		   (int64_t)content->length <= h->send_window &&
-		   overhead + representation_block(r->representation, r->offered).length + content->length <= room;
+		   (int64_t)content->length <= h->send_window && overhead + ready_of(h, r)->longest + content->length <= room;
 }
 
 /* Writes two frame headers, blocks that are ready, and the file. */
@@ -44,8 +69,7 @@ static void answer_at_once(struct http2 *h, const struct stream_request *asked, 
 	const uint32_t id = (uint32_t)asked->id;
 	char *block = out->at + FRAME_HEADER;
 	char *at = block + http2_put_table_size(h, block);
-	at += hpack_status(r->status, at);
-	at = TEXT_JOIN(at, *h->streams.common_block, representation_block(r->representation, r->offered));
+	at = ready_block_put(put_start(h, r, at), ready_of(h, r), h->context->lines, &h->dynamic);
 	unsigned flags = FRAME_FLAG_END_HEADERS | (content.length ? 0 : FRAME_FLAG_END_STREAM);
 	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, id);
 	out->at = at;

@@ -32,7 +32,8 @@ struct http2 {
 	bool announced;    /* the first GOAWAY has been sent, which still allows streams */
 	bool draining;     /* the GOAWAY that names the last stream has been sent */
 	bool shrink_table; /* the next block has to set the size of the dynamic table to 0 (RFC 7541, section 4.2) */
-	uint8_t preface;   /* bytes of the client's preface that have come */
+	struct dynamic_lines dynamic; /* what that table has; off from then on */
+	uint8_t preface;              /* bytes of the client's preface that have come */
 	nghttp2_hd_inflater *inflater;
 	int64_t send_window, receive_window;
 	int64_t initial_window; /* the client's initial window for each stream */

@@ -262,11 +262,6 @@ static void opened(struct stream *s) { ((struct http3_stream *)s->own)->stream =
 
 static void closed(struct stream *s) { ((struct http3_stream *)s->own)->stream = NULL; }
 
-static struct slice block(struct representation *f, bool offered) {
-	(void)f, (void)offered;
-	return (struct slice){0};
-}
-
 /* How large the window is, only the library knows. */
 static size_t stream_room(const struct stream *s) {
 	const struct http3_stream *q = s->own;
@@ -283,7 +278,6 @@ static bool receives(const struct streams *t) {
 const struct streams_protocol http3_protocol = {.carrier = &streams_http3,
 												.status = qpack_status,
 												.fields = qpack_fields,
-												.block = block,
 												.opened = opened,
 												.closed = closed,
 												.stream_room = stream_room,

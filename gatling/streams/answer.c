@@ -21,16 +21,9 @@ bool streams_may_hold(const struct streams *t, enum streams_hold hold) {
 struct slice streams_block(const struct streams *t, struct response *r, char *block, uint64_t *content_length) {
 	char *const lines = WORKSPACE(RESPONSE_FIELDS_MAX);
 	char *at = text_copy(block + t->protocol->status(r->status, block), *t->common_block);
-	const struct slice ready =
-		response_has_ready_block(r) ? t->protocol->block(r->representation, r->offered) : (struct slice){0};
-	if (ready.at) {
-		*content_length = r->representation->size;
-		at = text_copy(at, ready);
-	} else {
-		size_t length = response_fields(r, lines, content_length);
-		if (!length) return (struct slice){0};
-		at += t->protocol->fields((struct slice){.at = lines, .length = length}, at);
-	}
+	const size_t length = response_fields(r, lines, content_length);
+	if (!length) return (struct slice){0};
+	at += t->protocol->fields((struct slice){.at = lines, .length = length}, at);
 	return (struct slice){.at = block, .length = (size_t)(at - block)};
 }
 

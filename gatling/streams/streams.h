@@ -81,9 +81,6 @@ struct streams_protocol {
 	size_t (*status)(int status, char *out);
 	size_t (*fields)(struct slice lines, char *out);
 
-	/* Returns the fields of a representation as they are encoded, or an absent slice if they have to be. */
-	struct slice (*block)(struct representation *representation, bool offered);
-
 	/* Called when a stream is opened, and before it is freed. The second one may be NULL. */
 	void (*opened)(struct stream *stream);
 	void (*closed)(struct stream *stream);
@@ -100,8 +97,11 @@ enum { STREAMS_STATUS = QPACK_STATUS };
 _Static_assert((int)QPACK_STATUS >= (int)HPACK_STATUS, "the larger one");
 #define STREAMS_FIELDS(text_length) HPACK_BOUND(text_length)
 
-/* The maximum size of the header block of a response, in bytes. */
-enum { STREAMS_BLOCK = STREAMS_STATUS + RESPONSE_COMMON_BLOCK + STREAMS_FIELDS(RESPONSE_FIELDS_MAX) };
+/* The maximum sizes of the header block of a response, in bytes: before its own fields, and whole. */
+enum {
+	STREAMS_BLOCK_START = STREAMS_STATUS + RESPONSE_COMMON_BLOCK,
+	STREAMS_BLOCK = STREAMS_BLOCK_START + STREAMS_FIELDS(RESPONSE_FIELDS_MAX)
+};
 
 /* The functions that are called for the connection. */
 struct streams_connection {

@@ -31,6 +31,9 @@ static void set_up(void) {
 	exchanges = (struct exchange_context){.site = &site, .batches = &batches};
 	context = (struct http2_context){.exchanges = &exchanges, .memory_max = 512 * 1024};
 	context.common_block[0] = SLICE("\x0f\x27\x01g");
+	require((context.lines = shared_lines_new()));
+	static char ready[16];
+	ready_block_add(&context.common_ready[0], context.lines, SLICE("Server: g\r\n"), ready);
 	require(loop && site_context_open(&site, loop, root, NULL, &options, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
 	fd = end[0];
@@ -40,12 +43,29 @@ static void set_up(void) {
 static void ignore(void *connection) { (void)connection; }
 static const struct streams_connection functions = {.send = ignore, .close = ignore};
 
+/* Checks that the client can decode part of a header block, and with it the dynamic table that was meant. */
+static void check_block(nghttp2_hd_inflater *inflater, const struct frame *f) {
+	const uint8_t *at = (const uint8_t *)f->payload;
+	size_t left = f->length;
+	for (int flags = 0; left || (f->flags & FRAME_FLAG_END_HEADERS && !(flags & NGHTTP2_HD_INFLATE_FINAL));) {
+		nghttp2_nv nv;
+		const ssize_t n =
+			nghttp2_hd_inflate_hd2(inflater, &nv, &flags, at, left, !!(f->flags & FRAME_FLAG_END_HEADERS));
+		require(n >= 0);
+		at += n, left -= (size_t)n;
+		require(!(flags & NGHTTP2_HD_INFLATE_EMIT) || nv.namelen != strlen("server") ||
+				memcmp(nv.name, "server", nv.namelen) != 0 || (nv.valuelen == 1 && *nv.value == 'g'));
+	}
+	if (f->flags & FRAME_FLAG_END_HEADERS) nghttp2_hd_inflate_end_headers(inflater);
+}
+
 /* Checks that frames are whole and not too long. */
-static void check(const char *at, const char *end) {
+static void check(const char *at, const char *end, nghttp2_hd_inflater *inflater) {
 	while (at < end) {
 		struct frame f;
 		size_t n = frame_read(&f, at, (size_t)(end - at));
 		require(n > 0);
+		if (f.type == FRAME_HEADERS || f.type == FRAME_CONTINUATION) check_block(inflater, &f);
 		at += n;
 	}
 }
@@ -57,7 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	size_t kept = sizeof preface;
 	if (!loop) set_up();
 	struct http2 *h = http2_new(&context, &functions, NULL, &peer, FORWARDING_NONE, 80, false);
-	require(h);
+	nghttp2_hd_inflater *inflater;
+	require(h && nghttp2_hd_inflate_new(&inflater) == 0);
 	memcpy(input, preface, kept);
 	/* the first octet of each piece has its length, and whether output is blocked */
 	while (length && !http2_ended(h)) {
@@ -82,12 +103,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 			http2_write(h, &next, n, &out);
 		}
 		require(out.at <= out.end);
-		check(frames, out.at);
+		check(frames, out.at, inflater);
 	}
 	struct http2_output out = {.at = frames, .end = frames + sizeof frames};
 	http2_drain(h, &out);
-	check(frames, out.at);
+	check(frames, out.at, inflater);
 	http2_free(h);
+	nghttp2_hd_inflate_del(inflater);
 	response_batch_free_spares(&batches);
 	require(io_wait(loop, 0) == 0);
 	site_context_collect(&site); /* frees jobs for which nothing waits any more */

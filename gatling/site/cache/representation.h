@@ -9,6 +9,7 @@
 #include "gatling/codec/gzip.h"
 #include "gatling/files/content_hash.h"
 #include "gatling/files/remote.h"
+#include "gatling/hpack/shared_lines.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/precondition.h"
 #include "gatling/site/cache/encoded.h"
@@ -60,11 +61,11 @@ struct representation {
 	unsigned *open;                /* a count that includes its descriptor; NULL: it has none */
 	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
 	struct encoded *encoded;       /* the owner of body; NULL: the body is its own, or its origin's */
-	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-dcb-0123456789abcdef\""];
-	char *digest;                      /* see representation_digest(); NULL until representation_digested() is called */
-	struct slice block, offered_block; /* see representation_block(); absent until that is called */
-	char *start;                       /* of a remote file, until the fields are written */
-	size_t text_size;                  /* bytes allocated for fields, and for the blocks behind them */
+	char etag[2 * CONTENT_HASH_LENGTH + sizeof "\"-18446744073709551615-dcb-01234567\""];
+	char *digest; /* see representation_digest(); NULL until representation_digested() is called */
+	struct ready_block block, offered_block; /* see representation_block(); zeros until that is called */
+	char *start;                             /* of a remote file, until the fields are written */
+	size_t text_size;                        /* bytes allocated for fields, and for the blocks behind them */
 };
 
 /* What the fields of a representation depend on, besides the file itself. cache_load.c, which knows the path, fills it
@@ -109,8 +110,9 @@ int representation_write_fields(struct representation *file, const struct field_
 /* Writes those of the origin, except for length, coding and validators. Returns 0 or ENOMEM. */
 int representation_derive_fields(struct representation *file, const struct representation *origin);
 
-/* Returns all field lines as a header block of HPACK, which the first call makes. offered: with the offered ones. */
-struct slice representation_block(struct representation *file, bool offered);
+/* Returns all field lines as a header block of HPACK, which the first call makes. offered: with the offered ones.
+ * lines: of the worker. */
+const struct ready_block *representation_block(struct representation *file, bool offered, struct shared_lines *lines);
 
 /* Adds representation_memory() to *account, until the last reference is released. */
 void representation_account(struct representation *file, size_t *account);

@@ -9,7 +9,6 @@
 #include "gatling/base/slice.h"
 #include "gatling/http/date.h"
 #include "gatling/http/field_line.h"
-#include "gatling/hpack/hpack.h"
 #include "gatling/site/cache/cache_control.h"
 
 enum {
@@ -46,6 +45,7 @@ static char *put_validators(char *at, struct representation *f) {
 	at = text_copy(at, f->gzipped ? SLICE("Accept-Ranges: none\r\n") : SLICE("Accept-Ranges: bytes\r\n"));
 	if (f->validators.etag.at) at = field_line_put(at, SLICE("ETag"), f->validators.etag);
 	else if (modified >= now) return at; /* it may change again in this second, and the date is all that a client has */
+	if (coding_is_difference(f->coding) && f->validators.etag.at) return at; /* who takes it keeps entity-tags */
 	at = text_copy(at, SLICE("Last-Modified: "));
 	if (said == modified && modified > DATE_LEFT_OUT) {
 		f->validators.last_modified = modified;
@@ -126,24 +126,17 @@ static int keep_text(struct representation *f, const char *text) {
 	return 0;
 }
 
-/* Writes a block where there is room for it. */
-static struct slice put_block(char *out, struct slice lines, struct slice more) {
-	size_t length = hpack_fields(lines, out);
-	length += hpack_fields(more, out + length);
-	return (struct slice){.at = out, .length = length};
-}
-
-struct slice representation_block(struct representation *f, bool offered) {
+const struct ready_block *representation_block(struct representation *f, bool offered, struct shared_lines *lines) {
 	char *const out = (char *)f->fields.at + f->fields.length + f->offered.length;
-	const struct slice none = {0};
 	if (offered && f->offered.length) {
 		char *const second = out + HPACK_BOUND(f->fields.length);
-		if (!f->offered_block.at)
-			f->offered_block = put_block(second, slice_first(f->fields, f->always_at), f->offered);
-		return f->offered_block;
+		if (f->offered_block.rest.at) return &f->offered_block;
+		ready_block_add(&f->offered_block, lines, slice_first(f->fields, f->always_at), second);
+		ready_block_add(&f->offered_block, lines, f->offered, second);
+		return &f->offered_block;
 	}
-	if (!f->block.at) f->block = put_block(out, f->fields, none);
-	return f->block;
+	if (!f->block.rest.at) ready_block_add(&f->block, lines, f->fields, out);
+	return &f->block;
 }
 
 /* Copies the lines of the media type, and has type refer to the copy. */
