@@ -205,8 +205,9 @@ static char *put_representation_fields(char *at, const struct response *r, uint6
 	const struct representation *f = r->representation;
 	*length = r->ranges == 1 ? r->range[0].length : f->size;
 	if (r->status == 304) {
-		*length = 0;
-		at = text_copy(at, part_of(f, f->validators_at, f->always_at));
+		*length = 0; /* and of the validators the best alone (RFC 9110, section 15.4.5) */
+		if (f->validators.etag.at) at = field_line_put(at, SLICE("ETag"), f->validators.etag);
+		else at = text_copy(at, part_of(f, f->validators_at, f->always_at));
 	} else if (r->ranges > 1) {
 		*length = multipart_length(r);
 		at = field_line_put_length(at, *length);

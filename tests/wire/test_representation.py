@@ -194,7 +194,7 @@ def test_preconditions(connection, path, fields, status):
     response = connection.get(path, *filled)
     assert response.status == status
     if status == 304:
-        assert response["ETag"] == plain["ETag"] and response["Last-Modified"] == plain["Last-Modified"]
+        assert response["ETag"] == plain["ETag"] and response["Last-Modified"] is None and response["Accept-Ranges"] is None
         assert response["Date"] and response["Content-Type"] is None
     connection.assert_in_step()
 
