@@ -374,6 +374,17 @@ def test_so_does_the_page_of_an_error_that_is_there_in_a_coding_alone(build, roo
         assert page["Vary"] == plain["Vary"] == "Accept-Encoding"
 
 
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_the_page_of_an_error_is_compressed_for_later_ones(build, root, coding):
+    """The first is not made to wait."""
+    root.write("404.html", TEXT)
+    with Server(build, root, "-j", "1") as server, server.connect() as connection:
+        first = ask(connection, "/none", coding)
+        assert (first.status, first["Content-Encoding"], first.body) == (404, None, TEXT)
+        later = ask_again(connection, "/none", coding, coding)
+        assert later.status == 404 and UNPACK[coding](later.body) == TEXT and later["Vary"] == "Accept-Encoding"
+
+
 def test_a_private_key_is_not_sent_packed_or_not(build, root):
     key = b"-----BEGIN PRIVATE KEY-----\n"
     packed, plain = ("a.pem", "b.key", "C.PEM"), ("d.pem", "e.key", "F.KEY")

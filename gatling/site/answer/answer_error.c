@@ -71,7 +71,7 @@ void answer_error(struct decision *d, int status) {
 	if (error == EINPROGRESS) (void)decision_wait_for_disk(d, lookup.path);
 	if (error) return;
 	if (resource->guard.permission != PERMISSION_OPEN) return;
-	int coding = coding_choose(d->request, resource->available); /* an error page is not generated */
+	const int coding = decision_coding_at_once(d->request, d->context->cache, resource, d->context->now_ms);
 	r->varies = coding == -1;
 	if (r->varies) return;
 	r->representation = resource->representation[coding];

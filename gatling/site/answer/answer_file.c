@@ -11,25 +11,6 @@ static const struct slice index_name = SLICE("index.html"), page_suffix = SLICE(
 
 enum { PAGE_SUFFIX = 5 };
 
-/* Returns the best of a set of codings, or -1 if the client accepts none. What is not there yet is expected to be
- * smaller than what is, and identity to be the largest. */
-static int best_of(const struct request *q, const struct resource *r, unsigned set) {
-	uint64_t size[CODINGS];
-	if (set == 1U << CODING_IDENTITY) return CODING_IDENTITY;
-	for (int i = 0; i < CODINGS; i++)
-		size[i] = r->representation[i] ? r->representation[i]->size : i == CODING_IDENTITY ? UINT64_MAX : 0;
-	return coding_choose_smallest(q, set, size);
-}
-
-/* Returns the best coding of those that exist or can be generated while the request waits, or -1 if the client accepts
- * none. Has a better one generated for later requests. */
-static int best_coding(const struct request *q, struct cache *cache, struct resource *r, int64_t now_ms) {
-	const int best = best_of(q, r, r->available | r->producible);
-	if (best == -1 || r->available >> best & 1 || !(1U << best & CODINGS_LATER)) return best;
-	cache_improve(cache, r, (enum coding)best, now_ms);
-	return best_of(q, r, r->available | (r->producible & ~(unsigned)CODINGS_LATER));
-}
-
 /* Returns whether Range applies. All codings of a file have the same date, and a client may have begun with another
  * one, since that was not generated yet, or is new, or, if it varies, with an alternate: then the date is not strong
  * (RFC 9110, section 8.8.1). */
@@ -38,7 +19,8 @@ static bool range_applies(const struct request *q, const struct resource *resour
 	if (!request_has(q, FIELD_IF_RANGE)) return true;
 	struct validators v = f->validators;
 	const bool alone = (resource->available | resource->producible) == 1U << f->coding;
-	const bool unambiguous = best_of(q, resource, resource->available | resource->producible) == CODING_IDENTITY;
+	const bool unambiguous =
+		decision_best_of(q, resource, resource->available | resource->producible) == CODING_IDENTITY;
 	if (varies || (!alone && !unambiguous)) v.date = (struct slice){0};
 	return precondition_range(q, &v);
 }
@@ -89,7 +71,7 @@ static bool keeps_changing(const struct decision *d, const struct representation
 
 /* Returns the best representation, or NULL if the request waits, or was answered with an error. */
 static struct representation *choose_coding(struct decision *d, struct resource *resource) {
-	int coding = best_coding(d->request, d->context->cache, resource, d->context->now_ms);
+	int coding = decision_best_coding(d->request, d->context->cache, resource, d->context->now_ms);
 	if (coding == -1) {
 		answer_error(d, 406);
 		d->response->varies = true;
@@ -102,7 +84,7 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 	if (!changes && wait_for_etag(d, resource, from, ETAG_USEFUL)) return NULL;
 	struct job *job =
 		!changes && d->arrival->may_wait ? cache_convert(d->context->cache, resource, (enum coding)coding) : NULL;
-	coding = best_of(d->request, resource, resource->available);
+	coding = decision_best_of(d->request, resource, resource->available);
 	if (job) decision_wait(d, job);
 	else if (coding == -1) answer_error(d, 503);
 	return job || coding == -1 ? NULL : resource->representation[coding];
@@ -160,7 +142,7 @@ bool answer_known_file(const struct site_context *c, const struct request *q, co
 					   const struct known_answer *known, struct response *r) {
 	struct resource *const resource = known->resource;
 	if (q->known & QUALIFIERS) return false;
-	const int coding = best_coding(q, c->cache, resource, c->now_ms);
+	const int coding = decision_best_coding(q, c->cache, resource, c->now_ms);
 	struct representation *f = coding == -1 ? NULL : resource->representation[coding];
 	if (!f || !f->validators.etag.at || (f->fd != -1 && representation_changed(f))) return false;
 	cache_found(resource, c->now_ms);

@@ -1,7 +1,7 @@
 /* decision.h - a request while it is decided by answer.c, and the parts that answer it: answer_rule.c by a rule of
- * _redirects, answer_file.c with a file (answer_variant.c with the difference to another), answer_missing.c without
- * one, answer_redirect.c with a redirect that no rule makes, answer_error.c with an error; answer_access.c says whom a
- * password or an address admits. */
+ * _redirects, answer_file.c with a file (answer_coding.c says in which coding, answer_variant.c what a client that asks
+ * for it gets in its place), answer_missing.c without one, answer_redirect.c with a redirect that no rule makes,
+ * answer_error.c with an error; answer_access.c says whom a password or an address admits. */
 #ifndef GATLING_SITE_ANSWER_DECISION_H
 #define GATLING_SITE_ANSWER_DECISION_H
 
@@ -124,6 +124,19 @@ int answer_index_redirect(struct decision *d);
 /* Does what answer_exact() does, but answers with the page where there is no file, whether or not there is a directory,
  * as other servers of static sites do. */
 int answer_file_or_page(struct decision *d, int status);
+
+/* --- answer_coding.c --- */
+
+/* Returns the best of a set of codings, or -1 if the client accepts none. */
+int decision_best_of(const struct request *request, const struct resource *resource, unsigned set);
+
+/* Returns the best coding of those that exist or can be generated while the request waits, or -1. Has a better one
+ * generated for later requests. */
+int decision_best_coding(const struct request *request, struct cache *cache, struct resource *resource, int64_t now_ms);
+
+/* Returns the best coding of those that exist, or -1, for a request that does not wait. Has better ones generated. */
+int decision_coding_at_once(const struct request *request, struct cache *cache, struct resource *resource,
+							int64_t now_ms);
 
 /* --- answer_variant.c --- */
 
