@@ -1,6 +1,7 @@
 /* fuzz_http2.c - whatever frames come in, the output is whole frames, and nothing is kept at the end. For libFuzzer:
  * clang -fsanitize=fuzzer,address,undefined. */
 #include <errno.h>
+#include <nghttp2/nghttp2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
