@@ -264,6 +264,10 @@ int representation_take(struct remote_found *found, struct slice path, unsigned 
 
 /* --- derived from another --- */
 
+enum {
+	DICTIONARY_SAID = 4 /* bytes of its digest, in an entity-tag: few have a difference to the same version of a file */
+};
+
 /* Writes the entity-tag of the origin in a coding that was made from it. */
 static char *put_coded_etag(char *at, const struct representation *origin, enum coding coding) {
 	const struct slice etag = origin->validators.etag;
@@ -274,7 +278,6 @@ static char *put_coded_etag(char *at, const struct representation *origin, enum 
 /* Appends to the entity-tag of the origin, inside the quotes, what was done to its content. */
 static void derive_etag(struct representation *f, const struct representation *origin,
 						const unsigned char *dictionary) {
-	enum { DICTIONARY_SAID = 4 }; /* bytes: few have a difference to the same version of a file */
 	const struct slice etag = origin->validators.etag;
 	if (!etag.at) return;
 	const bool coded = !f->gzipped && !dictionary && f->coding != origin->coding;
@@ -366,7 +369,7 @@ struct representation *representation_of_difference(const struct representation 
 	if (!etag.at) return NULL;
 	const char *end = TEXT_JOIN(start, slice_first(etag, etag.length - 1), SLICE("-dc"));
 	const struct slice held = precondition_starting(q, (struct slice){.at = start, .length = (size_t)(end - start)});
-	if (held.length != (size_t)(end - start) + strlen("z-0123456789abcdef\"")) return NULL;
+	if (held.length != (size_t)(end - start) + strlen("z-") + 2 * DICTIONARY_SAID + strlen("\"")) return NULL;
 	struct representation *f = derived(identity, CODING_DCZ, 0);
 	if (!f) return NULL;
 	f->validators.etag = (struct slice){.at = f->etag, .length = held.length};
