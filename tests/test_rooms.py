@@ -42,6 +42,7 @@ SERVER = [
 BENCH = [
     ["bench/httpbench", "bench/connbench", "bench/crowd", "bench/kbench", "bench/versus", "bench/suite"],
     ["bench/httpbench/load"],
+    ["bench/httpbench/statistics"],
     ["bench/httpbench/transport"],
     ["bench"],
     ["io"],

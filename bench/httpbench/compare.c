@@ -8,7 +8,7 @@
 
 #include "bench/httpbench/report.h"
 #include "bench/httpbench/run_log.h"
-#include "bench/httpbench/student.h"
+#include "bench/httpbench/statistics/student.h"
 #include "bench/usage.h"
 
 enum {
@@ -111,12 +111,14 @@ static struct estimate estimate_percentile(const struct side *s, double percenti
 
 static struct estimate estimate_rate(const struct side *s) {
 	double distance[SECTIONS_MAX];
-	const double elapsed_s = s->log.run.elapsed_s;
-	const double all = (double)s->log.run.total.duration[DURATION_WHOLE].samples / elapsed_s;
+	const struct run *r = &s->log.run;
+	const uint64_t late = r->total.count[COUNT_LATE]; /* they are in the last section */
+	const double elapsed_s = r->elapsed_s, all = (double)(r->total.duration[DURATION_WHOLE].samples - late) / elapsed_s;
 	for (unsigned i = 0; i < s->sections; i++) {
 		const double last_s = elapsed_s - s->section_s * (s->sections - 1);
-		const double length_s = i + 1 < s->sections ? s->section_s : last_s;
-		distance[i] = (double)s->section[i].samples / length_s / all - 1; /* nearly the logarithm, also for 0 */
+		const bool last = i + 1 == s->sections;
+		const double answered = (double)s->section[i].samples - (last ? (double)late : 0);
+		distance[i] = answered / (last ? last_s : s->section_s) / all - 1; /* nearly the logarithm, also for 0 */
 	}
 	return spread(s, all, distance);
 }

@@ -73,8 +73,10 @@ static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 
 void files_json(FILE *out, const struct plan *plan, const struct run *r, double answered_per_s) {
 	const struct measures *m = &r->total;
-	fprintf(out, "{\"timeout_ns\": %lld, \"started_s\": %.3f, \"elapsed_s\": %.6f, \"answered_per_s\": %.15g,\n",
-			(long long)plan->timeout_ns, r->started_s, r->elapsed_s, answered_per_s);
+	fprintf(out,
+			"{\"timeout_ns\": %lld, \"started_s\": %.3f, \"elapsed_s\": %.6f, \"after_s\": %.6f, \"answered_per_s\": "
+			"%.15g,\n",
+			(long long)plan->timeout_ns, r->started_s, r->elapsed_s, r->after_s, answered_per_s);
 	if (plan->clients) json_plan(out, plan, r);
 	for (int i = 0; i < COUNTS; i++) fprintf(out, " \"%s\": %llu,", count_name[i], u(m->count[i]));
 	fputs("\n", out);
@@ -151,8 +153,8 @@ void files_hlog_end(FILE *out, const struct run *r) {
 	fputs("#[Failed:", out);
 	for (int i = 0; i < FAILURES; i++) fprintf(out, " %s %llu", failure_name[i], u(m->failure[i]));
 	fputs(" ]\n", out);
-	fprintf(out, "#[Run: elapsed_s %.6f user_s %.6f system_s %.6f waiting_s %.6f", r->elapsed_s, r->user_s, r->system_s,
-			(double)m->spun_ns / 1e9);
+	fprintf(out, "#[Run: elapsed_s %.6f after_s %.6f user_s %.6f system_s %.6f waiting_s %.6f", r->elapsed_s,
+			r->after_s, r->user_s, r->system_s, (double)m->spun_ns / 1e9);
 	for (int i = 0; i < COUNTS; i++) fprintf(out, " %s %llu", count_name[i], u(m->count[i]));
 	fputs(" ]\n", out);
 }

@@ -142,6 +142,9 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	char text[REPORT_TEXT];
 	fprintf(out, "answered   %llu in %.2f s, %s a second%s\n", (unsigned long long)m->count[COUNT_ANSWERED],
 			r->elapsed_s, report_rate(text, run_rate(r)), r->interrupted ? "; interrupted" : "");
+	if (m->count[COUNT_LATE])
+		fprintf(out, "late       %llu of them, up to %s after the end of the load\n",
+				(unsigned long long)m->count[COUNT_LATE], report_duration(text, r->after_s * 1e9, REPORT_FAILED));
 	if (plan->rate > 0) fprintf(out, "due        %llu, %.10g a second\n", due(m), plan->rate);
 	if (plan->ranks > 1) fprintf(out, "rank       %u of %u\n", plan->rank, plan->ranks);
 	if (measures_failed(m)) print_failures(out, m);

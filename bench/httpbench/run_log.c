@@ -53,6 +53,7 @@ static void take_comment(struct run_log *l, const char *text) {
 		l->rank = (unsigned)run_log_number(text, "rank");
 	} else if (begins(text, "[Run:")) {
 		l->run.elapsed_s = run_log_real(text, "elapsed_s");
+		l->run.after_s = run_log_real(text, "after_s");
 		l->run.user_s = run_log_real(text, "user_s");
 		l->run.system_s = run_log_real(text, "system_s");
 		for (int i = 0; i < COUNTS; i++) m->count[i] = run_log_number(text, count_name[i]);
@@ -88,6 +89,7 @@ static void take_interval(struct run_log *l, const struct reading *r, const stru
 		if (strcmp(name, duration_name[i]) != 0) continue;
 		if (failed) l->run.total.duration[i].censored += r->interval->samples;
 		else histogram_add(&l->run.total.duration[i], r->interval);
+		if (i == DURATION_WHOLE && !failed) run_note_trend(&l->run, r->interval);
 		r->take(r->context, l, line, (enum duration)i, failed, r->interval);
 	}
 	histogram_reset(r->interval);

@@ -79,7 +79,7 @@ static int nothing_answered(const struct plan *plan, const struct run *r) {
 static bool is_met(const struct plan *plan, const struct goal *goal, const struct run *r) {
 	const struct histogram *whole = &r->total.duration[DURATION_WHOLE];
 	int64_t ns = histogram_percentile(whole, goal->percentile);
-	bool kept_up = r->elapsed_s * 1e9 - (double)whole->least < (double)plan->duration_ns * (1 + SEARCH_PRECISION);
+	bool kept_up = r->after_s * 1e9 - (double)whole->least < (double)plan->duration_ns * SEARCH_PRECISION;
 	return !measures_failed(&r->total) && ns != -1 && ns < goal->limit_ns && kept_up;
 }
 

@@ -66,7 +66,7 @@ def h2load(bench, url, *arguments):
 
 def httpbench(bench, url, *arguments):
     r = bench.httpbench("-c", 64, "-d", SECONDS, *arguments, url)
-    return r["answered"] / r["elapsed_s"], (r["user_s"] + r["system_s"] - r["waiting_s"]) * 1e6 / r["answered"]
+    return r["answered_per_s"], (r["user_s"] + r["system_s"] - r["waiting_s"]) * 1e6 / r["answered"]
 
 
 def with_server(server, measure):

@@ -108,7 +108,7 @@ def capacity(place, name):
     if done.returncode:
         fail(f"{name}: httpbench: {done.stderr}")
     result = json.loads(output.read_text())
-    return result["answered"] / result["elapsed_s"] / len(urls)
+    return result["answered_per_s"] / len(urls)
 
 
 def crowd_command(place, server, pages, seconds):

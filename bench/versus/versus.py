@@ -253,7 +253,7 @@ def run_h2load(servers, case, server, seconds, number):
         fail(f"{server.name}: {error}")
     if result["protocol"] != case.protocol:
         fail(f"h2load speaks {result['protocol']} with {server.name}")
-    return result | {"verdict": "-"}
+    return result | {"rate": result["answered"] / result["elapsed_s"], "verdict": "-"}
 
 
 def run_httpbench(servers, case, server, seconds, _):
@@ -279,7 +279,7 @@ def run_httpbench(servers, case, server, seconds, _):
         failed += 1
     return {
         "answered": result["answered"],
-        "elapsed_s": result["elapsed_s"],
+        "rate": result["answered_per_s"],
         "percentiles_us": [(percentiles[p] or float("nan")) / 1e3 for p in ("50", "99", "99.9")],
         "failed": failed,
         "verdict": result["verdict"],
@@ -307,7 +307,7 @@ def run(servers, case, server, seconds, number=0):
     if case.protocol in TLS_PROTOCOLS and result["tls"] != f"TLSv1.3 {SUITE}":
         fail(f"{server.name} speaks {result['tls']}, not TLSv1.3 {SUITE}")
     return {
-        "rate": result["answered"] / result["elapsed_s"],
+        "rate": result["rate"],
         "cpu_us": cpu_s * 1e6 / max(result["answered"], 1),
         "all_us": all_s * 1e6 / max(result["answered"], 1),
         **dict(zip(("p50_us", "p99_us", "p999_us"), result["percentiles_us"])),

@@ -93,6 +93,20 @@ def test_the_last_second_ends_with_the_run(build, tmp_path, more):
     assert float(intervals[-1][0]) + float(intervals[-1][1]) == pytest.approx(result["elapsed_s"], abs=3e-6)
 
 
+def test_one_late_answer_does_not_change_the_rate(build, tmp_path):
+    with Origin(lambda _, number, __: OK if number != 20 else time.sleep(3) or OK) as origin:
+        command = [build / "bench" / "httpbench", "-d", "1", "-c", "4", "-T", "10", "--json", tmp_path / "json",
+                   "--hlog", tmp_path / "log", origin.url]  # fmt: skip
+        report = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    result = json.loads((tmp_path / "json").read_text())
+    in_time = result["answered"] - result["late"]
+    assert 1 <= result["late"] <= 4 and 1.5 < result["after_s"] < 9 and result["elapsed_s"] == 1
+    assert result["answered_per_s"] == pytest.approx(in_time)
+    assert re.search(rf"^answered   {result['answered']} in 1.00 s, {in_time} a second\nlate       {result['late']} of them", report, re.MULTILINE)
+    merged = subprocess.run([build / "bench" / "httpbench", "merge", tmp_path / "log"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert f", {in_time} a second" in merged and f"\nlate       {result['late']} of them" in merged
+
+
 def test_what_ends_after_the_run_has_a_second_of_its_own(build, tmp_path):
     with Origin(lambda _, number, __: OK if number <= 40 else time.sleep(30)) as origin:
         result = httpbench(build, "-d", 1, "-c", 4, "-T", 0.5, "--tsv", tmp_path / "tsv", origin.url, status=1, tmp_path=tmp_path)

@@ -1,7 +1,7 @@
 /* test_student.c - quantiles, compared with tables of Student's t distribution. */
 #include <math.h>
 
-#include "bench/httpbench/student.h"
+#include "bench/httpbench/statistics/student.h"
 #include "tests/unit/check.h"
 
 static void quantiles_are_those_of_the_tables(void **state) {

@@ -24,7 +24,7 @@ static const int64_t spin_ns = 50000, crowded_ns = 100000000;
 
 struct client {
 	struct connections pool;
-	int64_t started_ns, end_ns, tick_ns, handed_over_ns;
+	int64_t started_ns, tick_ns, handed_over_ns;
 	int64_t drop_ns;          /* when requests under way are dropped */
 	bool busy;                /* the last turn had work */
 	int64_t busy_ns;          /* the time of the last turn with work */
@@ -39,7 +39,7 @@ struct client {
 };
 
 /* Returns whether further requests may begin. */
-static bool running(const struct client *c) { return c->pool.requests_left && c->pool.now_ns < c->end_ns; }
+static bool running(const struct client *c) { return c->pool.requests_left && c->pool.now_ns < c->pool.end_ns; }
 
 /* Returns a closed connection for a request, or NULL if there is none or opening one has just failed. */
 static struct connection *take_closed(struct client *c) {
@@ -96,12 +96,12 @@ static bool place(struct client *c, int64_t due_ns, bool again) {
 
 /* Returns whether requests in the backlog may still get a connection. */
 static bool in_time(const struct client *c) {
-	return c->drop_ns == INT64_MAX && c->pool.now_ns < c->end_ns + c->pool.plan->timeout_ns;
+	return c->drop_ns == INT64_MAX && c->pool.now_ns < c->pool.end_ns + c->pool.plan->timeout_ns;
 }
 
 /* Returns whether another request is due before the end of the run, which may have passed. */
 static bool more_due(const struct client *c) {
-	return plan_open_loop(c->pool.plan) && c->pool.requests_left && schedule_due(&c->pool.schedule) < c->end_ns;
+	return plan_open_loop(c->pool.plan) && c->pool.requests_left && schedule_due(&c->pool.schedule) < c->pool.end_ns;
 }
 
 static void dispatch(struct client *c) {
@@ -146,7 +146,7 @@ static void hand_over(struct client *c) {
 /* Returns the next time at which there is something to do even without input. */
 static int64_t next_moment(const struct client *c) {
 	int64_t next = c->drop_ns < c->tick_ns ? c->drop_ns : c->tick_ns;
-	if (running(c) && c->end_ns < next) next = c->end_ns;
+	if (running(c) && c->pool.end_ns < next) next = c->pool.end_ns;
 	if (more_due(c) && schedule_due(&c->pool.schedule) < next) next = schedule_due(&c->pool.schedule);
 	if (c->pool.backlog.count && c->pool.open_again_ns > c->pool.now_ns && c->pool.open_again_ns < next)
 		next = c->pool.open_again_ns;
@@ -201,7 +201,7 @@ static void time_out(struct client *c, struct connection *conn) {
 static void heed_stop(struct client *c) {
 	const int64_t stop_ns = atomic_load(&c->stop_ns);
 	if (!stop_ns) return;
-	if (running(c)) c->end_ns = c->pool.now_ns;
+	if (running(c)) c->pool.end_ns = c->pool.now_ns;
 	c->drop_ns = stop_ns + CLIENT_GRACE_S * second_ns;
 }
 
@@ -281,7 +281,7 @@ struct client *client_new(const struct plan *plan, unsigned number) {
 int client_start(struct client *c, int64_t started_ns) {
 	const struct plan *plan = c->pool.plan;
 	c->started_ns = c->pool.now_ns = c->handed_over_ns = started_ns;
-	c->end_ns = plan->duration_ns ? started_ns + plan->duration_ns : INT64_MAX - plan->timeout_ns;
+	c->pool.end_ns = plan->duration_ns ? started_ns + plan->duration_ns : INT64_MAX - plan->timeout_ns;
 	c->tick_ns = started_ns + second_ns;
 	c->drop_ns = INT64_MAX;
 	schedule_start(&c->pool.schedule, plan, c->pool.number, started_ns);

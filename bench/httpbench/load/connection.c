@@ -238,6 +238,7 @@ void connection_answered(struct connections *c, struct connection *conn, struct 
 		return;
 	}
 	c->filling->count[COUNT_ANSWERED]++;
+	c->filling->count[COUNT_LATE] += c->now_ns > c->end_ns;
 	c->filling->last_ns = c->filling->ended_ns = c->now_ns;
 	note_lateness(c, p);
 	histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);

@@ -113,6 +113,7 @@ struct connections {
 	struct quic_thread *quic; /* NULL: over TCP */
 	struct schedule schedule;
 	int64_t now_ns;
+	int64_t end_ns;         /* no request begins from then on */
 	int64_t open_again_ns;  /* no connection is opened before this time */
 	uint64_t requests_left; /* requests that may still begin */
 	struct connection *connection;

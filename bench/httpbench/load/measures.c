@@ -26,9 +26,9 @@ const char *const failure_name[FAILURES] = {
 };
 
 const char *const count_name[COUNTS] = {
-	[COUNT_SENT] = "sent",       [COUNT_ANSWERED] = "answered",   [COUNT_WAITED] = "waited",
-	[COUNT_DROPPED] = "dropped", [COUNT_CONNECTED] = "connected", [COUNT_RESUMED] = "resumed",
-	[COUNT_BYTES] = "bytes",
+	[COUNT_SENT] = "sent",       [COUNT_ANSWERED] = "answered", [COUNT_LATE] = "late",
+	[COUNT_WAITED] = "waited",   [COUNT_DROPPED] = "dropped",   [COUNT_CONNECTED] = "connected",
+	[COUNT_RESUMED] = "resumed", [COUNT_BYTES] = "bytes",
 };
 
 void measures_add(struct measures *sum, const struct measures *m) {

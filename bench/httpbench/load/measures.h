@@ -40,7 +40,8 @@ enum failure {
 /* Other counts. */
 enum count {
 	COUNT_SENT,      /* requests */
-	COUNT_ANSWERED,  /* requests: complete responses, as expected */
+	COUNT_ANSWERED,  /* requests: complete responses, as expected, */
+	COUNT_LATE,      /* and of these, those that came when the load had ended */
 	COUNT_WAITED,    /* requests that found all connections in use */
 	COUNT_DROPPED,   /* requests that were under way, or waited, when a signal ended the run */
 	COUNT_CONNECTED, /* connections that were established */

@@ -52,16 +52,18 @@ static bool is_hopeless(const struct measures *m) {
 
 static int64_t of_seconds(double s) { return (int64_t)(s * 1e9); }
 
-/* Returns how long the server was under load: until the duration has passed or the run was stopped, or until the last
- * answer if that came later. If all requests are done, until the last one was answered or failed. 0: that is not known.
- */
-static double load_s(const struct plan *plan, const struct measures *m, double start_s, double stopped_s) {
+/* Sets how long the server was under load: until the duration has passed or the run was stopped; if all requests are
+ * done, until the last one was answered or failed. elapsed_s 0: that is not known. */
+static void note_load(const struct plan *plan, struct run *r, double start_s, double stopped_s) {
+	const struct measures *m = &r->total;
 	const bool all = plan->requests && m->count[COUNT_ANSWERED] + measures_failed(m) >= plan->requests;
 	const int64_t last_ns = all ? m->ended_ns : m->last_ns;
 	const double last_s = last_ns ? (double)(last_ns - of_seconds(start_s)) / 1e9 : 0;
-	double load_s = all ? 0 : (double)plan->duration_ns / 1e9;
-	if (!all && stopped_s > 0 && (load_s == 0 || stopped_s < load_s)) load_s = stopped_s;
-	return last_s > load_s ? last_s : load_s;
+	double load_s = (double)plan->duration_ns / 1e9;
+	if (stopped_s > 0 && (load_s == 0 || stopped_s < load_s)) load_s = stopped_s;
+	if (load_s == 0 || (all && last_s < load_s)) load_s = last_s;
+	r->elapsed_s = load_s;
+	r->after_s = last_s > load_s ? last_s - load_s : 0;
 }
 
 /* Waits until all clients have ended, and fills in the totals and how long the run took. */
@@ -80,7 +82,8 @@ static void watch_clients(const struct plan *plan, struct client **client, doubl
 			if (interrupt_came && stopped_s == 0) stopped_s = stop_clients(client, plan->clients, start_s);
 		}
 		measures_add(&r->total, m);
-		if (!running) r->elapsed_s = load_s(plan, &r->total, start_s, stopped_s);
+		run_note_trend(r, &m->duration[DURATION_WHOLE]);
+		if (!running) note_load(plan, r, start_s, stopped_s);
 		double to = running ? n * step : r->elapsed_s;
 		if (to <= from) to = machine_seconds(CLOCK_MONOTONIC) - start_s; /* what ended after the run */
 		watch(context, from, to, m);

@@ -5,12 +5,15 @@
 #include "bench/counters.h"
 #include "bench/httpbench/load/measures.h"
 #include "bench/httpbench/load/plan.h"
+#include "bench/httpbench/statistics/trend.h"
 
 struct run {
 	struct measures total;
 	bool interrupted;         /* by SIGINT or SIGTERM */
 	double started_s;         /* since the epoch */
 	double elapsed_s;         /* how long the server was under load; never 0 */
+	double after_s;           /* how long after that the last answer came; 0: none did */
+	struct trend trend;       /* of DURATION_WHOLE, in seconds */
 	double user_s, system_s;  /* processor time of this process during */
 	double usage_s;           /* this time, until the last client ended */
 	struct counters counters; /* how much they changed during the run */
@@ -20,8 +23,15 @@ struct run {
  * start. */
 typedef void run_watch(void *context, double from_s, double to_s, const struct measures *m);
 
-/* Returns the answers a second. */
-static inline double run_rate(const struct run *r) { return (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s; }
+/* Returns the answers a second under load. */
+static inline double run_rate(const struct run *r) {
+	return (double)(r->total.count[COUNT_ANSWERED] - r->total.count[COUNT_LATE]) / r->elapsed_s;
+}
+
+/* Takes one more interval into account. */
+static inline void run_note_trend(struct run *r, const struct histogram *whole) {
+	if (whole->samples) trend_add(&r->trend, whole->least);
+}
 
 /* Runs the plan. Returns 0, or -1 with errno if the clients could not be started. SIGINT or SIGTERM ends the run early:
  * requests under way are dropped after CLIENT_GRACE_S, and later runs end at once. A second signal ends the program. A

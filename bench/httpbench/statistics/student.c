@@ -1,6 +1,6 @@
 /* student.c - see student.h. With t = sqrt(freedom) * tan(a) the density becomes a power of cos(a) over a finite range,
  * which Simpson's rule integrates. */
-#include "bench/httpbench/student.h"
+#include "bench/httpbench/statistics/student.h"
 
 #include <math.h>
 
