@@ -2,12 +2,14 @@
 #include "bench/httpbench/compare.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/httpbench/report.h"
 #include "bench/httpbench/run_log.h"
+#include "bench/httpbench/verdict.h"
 #include "bench/httpbench/statistics/student.h"
 #include "bench/usage.h"
 
@@ -24,6 +26,8 @@ struct side {
 	unsigned sections;
 	double section_s;
 	struct histogram section[SECTIONS_MAX]; /* of DURATION_WHOLE */
+	bool overloaded;
+	char queue[VERDICT_TEXT]; /* how it grew then */
 };
 
 /* A value of one run, estimated from its sections. */
@@ -70,6 +74,8 @@ static int read_side(struct side *s, const char *path) {
 		run_log_free(again);
 	}
 	free(again);
+	const double per_s = s->log.plan ? run_log_real(s->log.plan, "rate") : 0;
+	s->overloaded = per_s > 0 && verdict_overloaded(&s->log.run.trend, per_s, s->queue);
 	return result;
 }
 
@@ -203,6 +209,12 @@ static void print_table(struct side *const side[2], double confidence) {
 	static const double percentile[] = {50, 75, 90, 99, 99.9, 99.99};
 	printf("A          %s\nB          %s\n", side[0]->log.path, side[1]->log.path);
 	print_settings(side);
+	for (int i = 0; i < 2; i++) {
+		const struct side *s = side[i];
+		if (s->log.verdict) printf("verdict    %c: %s\n", "AB"[i], s -> log.verdict);
+		if (s->overloaded && !(s->log.verdict && strncmp(s->log.verdict, "OVERLOADED", strlen("OVERLOADED")) == 0))
+			printf("verdict    %c: OVERLOADED: %s\n", "AB"[i], s -> queue);
+	}
 	printf("sections   %u of %g s, %u of %g s\n\n", side[0]->sections, side[0]->section_s, side[1]->sections,
 		   side[1]->section_s);
 	printf("%-10s %11s %11s %7s   with a confidence of %g%%\n", "", "A", "B", "B/A", confidence * 100);
@@ -216,30 +228,80 @@ static void print_table(struct side *const side[2], double confidence) {
 /* --- conditions --- */
 
 int compare_condition_parse(struct compare_condition *c, const char *text) {
+	static const struct {
+		const char *start;
+		int of;
+		double most;
+	} named[] = {{"rate<", COMPARE_RATE, 1}, {"failed>", COMPARE_FAILED, 1}};
+	const char *number = NULL;
 	char *end = NULL;
-	*c = (struct compare_condition){.text = text, .rate = strncmp(text, "rate<", strlen("rate<")) == 0};
-	if (c->rate) end = (char *)(uintptr_t)text + strlen("rate");
-	else if (*text == 'p') c->percentile = strtod(text + 1, &end);
-	if (!end || *end != (c->rate ? '<' : '>') || !(c->percentile >= 0 && c->percentile < 100)) return -1;
-	const char *number = end + 1;
+	double most = 1e6;
+	*c = (struct compare_condition){.text = text};
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+		if (strncmp(text, named[i].start, strlen(named[i].start)) != 0) continue;
+		c->of = named[i].of;
+		most = named[i].most;
+		number = text + strlen(named[i].start);
+	}
+	if (!number && *text == 'p') {
+		c->percentile = strtod(text + 1, &end);
+		if (*end == '>' && c->percentile >= 0 && c->percentile < 100) number = end + 1;
+	}
+	if (!number) return -1;
 	c->limit = strtod(number, &end) / 100;
-	return end != number && strcmp(end, "%") == 0 && c->limit >= 0 && c->limit < (c->rate ? 1 : 1e6) ? 0 : -1;
+	return end != number && strcmp(end, "%") == 0 && c->limit >= 0 && c->limit < most ? 0 : -1;
 }
 
-/* Checks a condition, and prints the result. Returns 1 if it holds, 0 if it does not, or 2 if that is not known. */
+/* Prints whether a condition holds, and why. Returns 1 if it does, 0 if not, or 2 if that is open. */
+__attribute__((format(printf, 3, 4))) static int decide(const struct compare_condition *c, int answer, const char *why,
+														...) {
+	static const char *const word[] = {"no", "yes", "open"};
+	va_list arguments;
+	va_start(arguments, why);
+	printf("%s: %s, ", c->text, word[answer]);
+	vprintf(why, arguments);
+	puts("");
+	va_end(arguments);
+	return answer;
+}
+
+static int check_failed(const struct run *r, const struct compare_condition *c) {
+	const double failed = (double)measures_failed(&r->total),
+				 all = failed + (double)r->total.duration[DURATION_WHOLE].samples;
+	return decide(c, failed > c->limit * all, "it is %.3g%% of %.0f", failed * 100 / all, all);
+}
+
+/* Returns whether the verdict in a log, its first word, says that the client was the limit. */
+static bool is_of_client(const struct side *s) {
+	const char *const verdict = s->log.verdict ? s->log.verdict : "";
+	const size_t length = strcspn(verdict, ":");
+	for (int v = 0; v < VERDICTS; v++)
+		if (strlen(verdict_name[v]) == length && strncmp(verdict, verdict_name[v], length) == 0 &&
+			verdict_is_of_client((enum verdict)v))
+			return true;
+	return false;
+}
+
+/* Checks a condition, and prints the result. Returns 1 if it holds, 0 if it does not, or 2 if that is open. */
 static int check(struct side *const side[2], const struct compare_condition *c, double confidence) {
+	const bool rate = c->of == COMPARE_RATE;
 	struct estimate e[2];
-	for (int i = 0; i < 2; i++) e[i] = c->rate ? estimate_rate(side[i]) : estimate_percentile(side[i], c->percentile);
+	if (c->of == COMPARE_FAILED) return check_failed(&side[1]->log.run, c);
+	for (int i = 0; i < 2; i++)
+		if (is_of_client(side[i])) return decide(c, 2, "the verdict of %c is %s", "AB"[i], side[i] -> log.verdict);
+	if (!rate && side[0]->overloaded) return decide(c, 2, "A was overloaded itself");
+	if (!rate && side[1]->overloaded) return decide(c, 1, "B is overloaded: %s", side[1]->queue);
+	for (int i = 0; i < 2; i++) e[i] = rate ? estimate_rate(side[i]) : estimate_percentile(side[i], c->percentile);
 	struct ratio r = ratio_of(&e[0], &e[1]);
 	if (r.freedom == 0) {
 		const bool worse = e[0].value > 0 && e[1].value < 0; /* longer than the timeout */
-		printf("%s: %s\n", c->text, worse ? "yes: too many requests failed" : "open: too many failed, or too few came");
-		return worse ? 1 : 2;
+		return decide(c, worse ? 1 : 2, "too many requests failed%s", worse ? "" : ", or too few came");
 	}
-	if (c->rate) r.log = -r.log;
-	const double sure = confidence_above(&r, c->rate ? -log(1 - c->limit) : log(1 + c->limit));
-	printf("%s: %s, with a confidence of %.2f%%\n", c->text, sure >= confidence ? "yes" : "not shown", sure * 100);
-	return sure >= confidence;
+	if (rate) r.log = -r.log;
+	const double sure = confidence_above(&r, rate ? -log(1 - c->limit) : log(1 + c->limit));
+	if (sure >= confidence) return decide(c, 1, "with a confidence of %.2f%%", sure * 100);
+	if (1 - sure >= COMPARE_NO_CONFIDENCE) return decide(c, 0, "with a confidence of %.2f%%", (1 - sure) * 100);
+	return decide(c, 2, "it holds with a confidence of %.0f%%: longer or quieter runs would tell", sure * 100);
 }
 
 int compare_logs(const char *const path[2], double confidence, const struct compare_condition *condition,

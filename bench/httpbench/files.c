@@ -63,7 +63,7 @@ static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 	json_unless_0(out, "requests", (double)plan->requests);
 	json_unless_0(out, "duration_s", (double)plan->duration_ns / 1e9);
 	fprintf(out, "\n \"interrupted\": %s, \"verdict\": \"%s\", \"reason\": ", r->interrupted ? "true" : "false",
-			verdict_of(plan, r, why));
+			verdict_name[verdict_of(plan, r, why)]);
 	json_string(out, why);
 	fputs(",\n \"counters\": {", out);
 	for (int i = 0; i < COUNTERS; i++)
@@ -148,8 +148,11 @@ int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, c
 }
 
 /* The [Run:] line comes last: a log that has it is complete. */
-void files_hlog_end(FILE *out, const struct run *r) {
+void files_hlog_end(FILE *out, const struct plan *plan, const struct run *r) {
 	const struct measures *m = &r->total;
+	char why[VERDICT_TEXT];
+	const char *verdict = verdict_name[verdict_of(plan, r, why)];
+	fprintf(out, "#[Verdict: %s%s%s]\n", verdict, *why ? ": " : "", why);
 	fputs("#[Failed:", out);
 	for (int i = 0; i < FAILURES; i++) fprintf(out, " %s %llu", failure_name[i], u(m->failure[i]));
 	fputs(" ]\n", out);

@@ -23,6 +23,6 @@ void files_hlog_begin(FILE *out, const struct plan *plan, double started_s);
 int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, const struct measures *m);
 
 /* Ends --hlog with the counts and failures. */
-void files_hlog_end(FILE *out, const struct run *run);
+void files_hlog_end(FILE *out, const struct plan *plan, const struct run *run);
 
 #endif

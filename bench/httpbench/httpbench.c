@@ -108,7 +108,7 @@ static int compare(int argc, char **argv) {
 		} else if (c == 'f') {
 			if (conditions == COMPARE_CONDITIONS_MAX) usage_refuse("--fail may be given up to %u times", conditions);
 			if (compare_condition_parse(&condition[conditions++], optarg) == -1)
-				usage_refuse("--fail takes a condition like 'p99>5%%' or 'rate<5%%', not '%s'", optarg);
+				usage_refuse("--fail takes a condition like 'p99>5%%', 'rate<5%%' or 'failed>0.1%%', not '%s'", optarg);
 		} else {
 			usage_refuse("compare takes --confidence, --fail and two logs, not '%s'", argv[optind - 1]);
 		}
@@ -149,7 +149,7 @@ static int run_once(const struct options *o) {
 	report_run(outputs_on_stdout(o) ? stderr : stdout, p, &r);
 	if (out.json) files_json(out.json, p, &r, run_rate(&r));
 	note_error(out.json);
-	if (out.hlog) files_hlog_end(out.hlog, &r);
+	if (out.hlog) files_hlog_end(out.hlog, p, &r);
 	note_error(out.hlog);
 	close_output(out.json, o->json_path);
 	close_output(out.tsv, o->tsv_path);

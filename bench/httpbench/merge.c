@@ -8,6 +8,7 @@
 #include "bench/httpbench/rank.h"
 #include "bench/httpbench/report.h"
 #include "bench/httpbench/run_log.h"
+#include "bench/httpbench/verdict.h"
 #include "bench/usage.h"
 
 /* Answers in a period; times are in seconds since the epoch. */
@@ -23,6 +24,7 @@ struct merge {
 	const char *plan_path;   /* the path of that log */
 	bool seen[RANK_MAX];     /* by rank */
 	double from_s, to_s;     /* when all ran */
+	double longest_s;        /* the time of the longest */
 	double slowest, fastest; /* answers a second of a log */
 	struct interval *interval;
 	size_t intervals, room;
@@ -71,6 +73,7 @@ static void add_run(struct merge *m, const struct run *r) {
 	double rate = run_rate(r);
 	if (first || r->started_s > m->from_s) m->from_s = r->started_s;
 	if (first || end_s < m->to_s) m->to_s = end_s;
+	if (first || r->elapsed_s > m->longest_s) m->longest_s = r->elapsed_s;
 	if (first || rate < m->slowest) m->slowest = rate;
 	if (first || rate > m->fastest) m->fastest = rate;
 	if (first || r->started_s < sum->started_s) sum->started_s = r->started_s;
@@ -88,6 +91,7 @@ static void print_log(FILE *out, const struct run_log *l, int64_t timeout_ns) {
 			(unsigned long long)m->count[COUNT_ANSWERED], report_rate(rate, run_rate(&l->run)),
 			report_duration(text, (double)histogram_percentile(whole, 99), report_beyond(m, whole, timeout_ns)),
 			(unsigned long long)measures_failed(m));
+	if (l->verdict && strcmp(l->verdict, verdict_name[VERDICT_PASS]) != 0) fprintf(out, "  verdict  %s\n", l->verdict);
 }
 
 /* Reads a log and adds it. Returns 0, or -1 after a message on stderr. */
@@ -109,6 +113,17 @@ static int merge_log(struct merge *m, struct run_log *l, const char *path, int64
 	return result;
 }
 
+/* Complains if the logs are of different times for the most part: their machines started at different moments, or their
+ * clocks differ. Returns 0, or -1. */
+static int miss_overlap(const struct merge *m, double together_s) {
+	if (m->longest_s < MERGE_SHORTEST_S || 100 * together_s >= MERGE_TOGETHER_PERCENT * m->longest_s) return 0;
+	fprintf(stderr,
+			"httpbench: the logs have %.3g s of %.3g s in common: --start-at makes runs begin together, if their "
+			"clocks agree\n",
+			together_s, m->longest_s);
+	return -1;
+}
+
 static int miss_ranks(const struct merge *m) {
 	uint64_t ranks = m->plan ? run_log_number(m->plan, "ranks") : 0;
 	unsigned missing = 0, first = 0;
@@ -120,9 +135,11 @@ static int miss_ranks(const struct merge *m) {
 	return -1;
 }
 
+static double together(const struct merge *m) { return m->to_s > m->from_s ? m->to_s - m->from_s : 0; }
+
 /* Prints and returns the answers a second while all ran, or 0 if they never did. */
 static double print_together(const struct merge *m) {
-	double together_s = m->to_s > m->from_s ? m->to_s - m->from_s : 0, answered = 0;
+	double together_s = together(m), answered = 0;
 	for (size_t i = 0; i < m->intervals; i++) {
 		const struct interval *at = &m->interval[i];
 		double from_s = at->from_s > m->from_s ? at->from_s : m->from_s, to_s = at->to_s < m->to_s ? at->to_s : m->to_s;
@@ -147,7 +164,7 @@ int merge_logs(FILE *out, char *const *path, unsigned paths, struct run *sum, in
 	m->sum = sum;
 	for (unsigned i = 0; i < paths; i++)
 		if (merge_log(m, l, path[i], timeout_ns) == -1) result = -1;
-	if (miss_ranks(m) == -1) result = -1;
+	if (miss_ranks(m) == -1 || miss_overlap(m, together(m)) == -1) result = -1;
 	*together_per_s = sum->elapsed_s > 0 ? print_together(m) : 0;
 	free(l);
 	free(m->plan);

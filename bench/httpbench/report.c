@@ -166,8 +166,8 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	print_queued(out, plan, r);
 	if (plan->clients) { /* not for merged runs */
 		char why[VERDICT_TEXT];
-		const char *verdict = verdict_of(plan, r, why);
-		print_wrapped(out, "verdict", "%s%s%s", verdict, *why ? ": " : "", why);
+		const enum verdict verdict = verdict_of(plan, r, why);
+		print_wrapped(out, "verdict", "%s%s%s", verdict_name[verdict], *why ? ": " : "", why);
 	}
 	fputs("\n", out);
 	report_durations(out, "\n", plan, m);

@@ -49,6 +49,9 @@ static void take_comment(struct run_log *l, const char *text) {
 		l->run.started_s = strtod(text + strlen("[StartTime: "), NULL);
 	} else if (begins(text, "[Plan:") && !l->plan) {
 		l->plan = strdup(text);
+	} else if (begins(text, "[Verdict: ") && !l->verdict) {
+		l->verdict = strdup(text + strlen("[Verdict: "));
+		if (l->verdict) l->verdict[strcspn(l->verdict, "]")] = '\0';
 	} else if (begins(text, "[Rank:")) {
 		l->rank = (unsigned)run_log_number(text, "rank");
 	} else if (begins(text, "[Run:")) {
@@ -126,5 +129,6 @@ int run_log_read(struct run_log *l, const char *path, run_log_interval *take, vo
 
 void run_log_free(struct run_log *l) {
 	free(l->plan);
-	l->plan = NULL;
+	free(l->verdict);
+	l->plan = l->verdict = NULL;
 }

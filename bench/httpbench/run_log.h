@@ -7,8 +7,9 @@
 
 struct run_log {
 	const char *path;
-	char *plan;   /* the settings; NULL: another program wrote the log, or its first lines are missing */
-	double end_s; /* the end of the last interval */
+	char *plan;    /* the settings; NULL: another program wrote the log, or its first lines are missing */
+	char *verdict; /* its word and its reason; NULL likewise */
+	double end_s;  /* the end of the last interval */
 	unsigned rank;
 	struct run run; /* elapsed_s 0: nothing could be read */
 };

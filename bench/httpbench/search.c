@@ -1,11 +1,13 @@
 /* search.c - see search.h. */
 #include "bench/httpbench/search.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/httpbench/report.h"
+#include "bench/httpbench/statistics/bisect.h"
 #include "bench/httpbench/verdict.h"
 
 enum { SWEEP_STEPS = 11 };
@@ -48,7 +50,7 @@ static void print_run(const struct plan *plan, const struct run *r) {
 		int64_t ns = histogram_percentile(whole, report_brief[i]);
 		printf(" %8s", report_duration(text, (double)ns, report_beyond(&r->total, whole, plan->timeout_ns)));
 	}
-	const char *verdict = verdict_of(plan, r, why);
+	const char *verdict = verdict_name[verdict_of(plan, r, why)];
 	printf(" %8llu  %s%s%s\n", (unsigned long long)measures_failed(&r->total), verdict, *why ? ": " : "", why);
 	fflush(stdout);
 }
@@ -78,41 +80,65 @@ static int nothing_answered(const struct plan *plan, const struct run *r) {
  * run, than the fastest answer explains. */
 static bool is_met(const struct plan *plan, const struct goal *goal, const struct run *r) {
 	const struct histogram *whole = &r->total.duration[DURATION_WHOLE];
-	int64_t ns = histogram_percentile(whole, goal->percentile);
-	bool kept_up = r->after_s * 1e9 - (double)whole->least < (double)plan->duration_ns * SEARCH_PRECISION;
+	const int64_t ns = histogram_percentile(whole, goal->percentile);
+	const bool kept_up = r->after_s * 1e9 - (double)whole->least < (double)plan->duration_ns * SEARCH_PRECISION;
 	return !measures_failed(&r->total) && ns != -1 && ns < goal->limit_ns && kept_up;
 }
 
-/* Returns 1 if two runs with different seeds meet the goal at that rate, otherwise 0; or -1 with errno. */
-static int meets(struct plan *plan, const struct goal *goal, double rate, struct run *r) {
-	for (int i = 0; i < 2; i++) {
+/* Makes two runs with different seeds at a rate, which both have to meet the goal. A run in which the client was late,
+ * or disturbed, shows nothing if it does not. Returns 0, or -1 with errno. */
+static int try(struct plan *plan, const struct goal *goal, double rate, struct run *r, enum bisect_result *result) {
+	char why[VERDICT_TEXT];
+	*result = BISECT_MET;
+	for (int i = 0; i < 2 && *result == BISECT_MET; i++) {
 		plan->seed++;
 		if (run_at(plan, rate, r) == -1) return -1;
-		if (r->interrupted || !is_met(plan, goal, r)) return 0;
+		if (r->interrupted) *result = BISECT_UNKNOWN;
+		else if (!is_met(plan, goal, r))
+			*result = verdict_is_of_client(verdict_of(plan, r, why)) ? BISECT_UNKNOWN : BISECT_MISSED;
 	}
-	return 1;
+	return 0;
+}
+
+/* Returns how many requests a percentile needs: ten are longer. */
+static double needed(const struct goal *goal) { return goal->percentile < 100 ? 1000 / (100 - goal->percentile) : 1; }
+
+/* Says why a search had to end. Returns the exit status. */
+static int give_up(const struct bisect *search, const char *why) {
+	char text[REPORT_TEXT];
+	printf("\nundecided: %s\n", why);
+	if (search->low > 0)
+		printf("the goal is met at %s requests a second, and perhaps at more\n", report_rate(text, search->low));
+	return 2;
 }
 
 int search_goal(const struct plan *given, const struct goal *goal) {
 	static struct run r;
 	struct plan plan = *given;
+	const double duration_s = (double)plan.duration_ns / 1e9;
 	char why[VERDICT_TEXT], text[REPORT_TEXT];
-	bool client = false, bounded = false; /* bounded: high does not meet the goal */
-	double low = 0, high = capacity(&plan, &r);
-	if (high < 0) return -1;
-	if (high == 0) return nothing_answered(&plan, &r);
-	while (high > 1 && !r.interrupted && !(bounded && high - low <= SEARCH_PRECISION * high)) {
-		double rate = bounded ? (low + high) / 2 : high;
-		int met = meets(&plan, goal, rate, &r);
-		if (met == -1) return -1;
-		if (met) low = rate;
-		else high = rate, bounded = true, client |= strcmp(verdict_of(&plan, &r, why), "CLIENT") == 0;
-		if (met && !bounded) high *= 2;
+	const double most = capacity(&plan, &r);
+	if (most < 0) return -1;
+	if (most == 0) return nothing_answered(&plan, &r);
+	struct bisect search = bisect_begin(most, SEARCH_PRECISION);
+	for (double rate; (rate = bisect_rate(&search)) > 0 && !r.interrupted;) {
+		const bool few = rate * duration_s < needed(goal); /* half of them can still miss the goal, but not meet it */
+		const struct goal half = {.percentile = fmin(goal->percentile, 50), .limit_ns = goal->limit_ns};
+		enum bisect_result result;
+		if (try(&plan, few ? &half : goal, rate, &r, &result) == -1) return -1;
+		if (few && result == BISECT_MET) {
+			snprintf(why, sizeof why, "p%g needs %.0f requests, and at %s a second a run has fewer: -d %.0f",
+					 goal->percentile, needed(goal), report_rate(text, rate), needed(goal) / rate + 1);
+			return give_up(&search, why);
+		}
+		bisect_take(&search, result);
 	}
+	const double low = search.low;
 	if (r.interrupted) printf("\ninterrupted: the goal is met at %s requests a second\n", report_rate(text, low));
+	else if (bisect_undecided(&search))
+		return give_up(&search, "the client, not the server, was the limit in three runs: see their verdicts");
 	else if (low > 0) printf("\nhighest rate that meets the goal: %s requests a second\n", report_rate(text, low));
 	else printf("\nno rate meets the goal\n");
-	if (client) printf("at higher rates the client was late, too: its limit, not only the server's\n");
 	return low > 0 && !r.interrupted ? 0 : 1;
 }
 

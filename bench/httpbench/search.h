@@ -15,7 +15,8 @@ int goal_parse(struct goal *goal, const char *text);
 
 /* Finds and prints the highest rate, to within SEARCH_PRECISION, at which two runs with different seeds meet the goal,
  * no request fails, and the server keeps up. Returns 0; 1 if there is no such rate, or a signal ended the search; 2 if
- * nothing was answered; or -1 with errno if a run could not be started. */
+ * nothing was answered, if the client was the limit, or if the runs are too short for the percentile; or -1 with errno
+ * if a run could not be started. */
 #define SEARCH_PRECISION 0.02
 int search_goal(const struct plan *plan, const struct goal *goal);
 

@@ -6,48 +6,95 @@
 
 #include "io/io.h"
 
-static bool client_was_bottleneck(const struct plan *plan, const struct run *r, char *text) {
-	const struct histogram *duration = r->total.duration;
-	if (r->elapsed_s < VERDICT_SHORTEST_S) return false;
-	unsigned processors = io_processors();
-	double own_s = r->user_s + r->system_s - (double)r->total.spun_ns / 1e9;
-	double busy = own_s / (r->usage_s * (plan->clients < processors ? plan->clients : processors));
-	if (busy * 100 > VERDICT_BUSY_PERCENT) {
-		snprintf(text, VERDICT_TEXT, "it was busy for %.0f %% of the time", busy * 100);
-		return true;
-	}
-	int64_t late = histogram_percentile(&duration[DURATION_LATENESS], 99);
-	int64_t whole = histogram_percentile(&duration[DURATION_WHOLE], 99);
-	if (whole == -1) whole = plan->timeout_ns;
-	bool in_time = late != -1 && (late <= VERDICT_LATE_NS || late * 100 <= whole * VERDICT_LATE_PERCENT);
-	if (plan->rate <= 0 || in_time) return false;
-	if (r->total.count[COUNT_WAITED])
-		snprintf(text, VERDICT_TEXT, "%llu requests found all connections in use: more (-c), or a quicker server",
-				 (unsigned long long)r->total.count[COUNT_WAITED]);
-	else snprintf(text, VERDICT_TEXT, "requests were sent late: more threads (-t) may help");
+const char *const verdict_name[VERDICTS] = {
+	[VERDICT_PASS] = "PASS",
+	[VERDICT_XPASS] = "XPASS",
+	[VERDICT_NOISY] = "NOISY",
+	[VERDICT_FAILED] = "FAILED",
+	[VERDICT_CONNECTIONS] = "CLIENT",
+	[VERDICT_LATE] = "CLIENT",
+	[VERDICT_OVERLOADED] = "OVERLOADED",
+	[VERDICT_CLIENT] = "CLIENT",
+	[VERDICT_LIMIT] = "LIMIT",
+	[VERDICT_NOTHING] = "FAILED",
+};
+
+bool verdict_is_of_client(enum verdict v) {
+	return v == VERDICT_NOISY || v == VERDICT_LATE || v == VERDICT_CLIENT || v == VERDICT_LIMIT;
+}
+
+static bool nothing_answered(const struct measures *m, char *text) {
+	char statuses[MEASURES_TEXT];
+	if (m->count[COUNT_ANSWERED]) return false;
+	snprintf(text, VERDICT_TEXT, "nothing was answered");
+	if (!m->failure[FAILURE_STATUS] || m->failure[FAILURE_STATUS] < measures_failed(m)) return true;
+	measures_statuses(m, statuses, sizeof statuses);
+	snprintf(text, VERDICT_TEXT, "no answer had the right status: %s", statuses);
 	return true;
 }
 
-static void explain_nothing(const struct measures *m, char *text) {
-	char statuses[MEASURES_TEXT];
-	snprintf(text, VERDICT_TEXT, "nothing was answered");
-	if (!m->failure[FAILURE_STATUS] || m->failure[FAILURE_STATUS] < measures_failed(m)) return;
-	measures_statuses(m, statuses, sizeof statuses);
-	snprintf(text, VERDICT_TEXT, "no answer had the right status: %s", statuses);
+static bool ran_out(const struct measures *m, char *text) {
+	snprintf(text, VERDICT_TEXT, "%s ran out", m->failure[FAILURE_PORTS] ? "ports" : "descriptors");
+	return m->failure[FAILURE_PORTS] || m->failure[FAILURE_DESCRIPTORS];
 }
 
-const char *verdict_of(const struct plan *plan, const struct run *r, char *text) {
+static bool was_busy(const struct plan *plan, const struct run *r, char *text) {
+	const unsigned processors = io_processors();
+	const double own_s = r->user_s + r->system_s - (double)r->total.spun_ns / 1e9;
+	const double busy = own_s / (r->usage_s * (plan->clients < processors ? plan->clients : processors));
+	snprintf(text, VERDICT_TEXT, "it was busy for %.0f %% of the time", busy * 100);
+	return r->elapsed_s >= VERDICT_SHORTEST_S && busy * 100 > VERDICT_BUSY_PERCENT;
+}
+
+bool verdict_overloaded(const struct trend *trend, double per_s, char *text) {
+	int64_t first_ns, last_ns;
+	if (!trend_grows(trend, per_s, &first_ns, &last_ns)) return false;
+	snprintf(text, VERDICT_TEXT,
+			 "a queue grew: even the quickest answers took %.3g ms in the first quarter, and %.3g ms in the last",
+			 (double)first_ns / 1e6, (double)last_ns / 1e6);
+	return true;
+}
+
+/* Returns whether requests began late, in open loop. */
+static bool was_late(const struct plan *plan, const struct run *r) {
+	const struct histogram *duration = r->total.duration;
+	const int64_t late = histogram_percentile(&duration[DURATION_LATENESS], 99);
+	int64_t whole = histogram_percentile(&duration[DURATION_WHOLE], 99);
+	if (whole == -1) whole = plan->timeout_ns;
+	const bool in_time = late != -1 && (late <= VERDICT_LATE_NS || late * 100 <= whole * VERDICT_LATE_PERCENT);
+	return plan_open_loop(plan) && r->elapsed_s >= VERDICT_SHORTEST_S && !in_time;
+}
+
+static bool failed(const struct measures *m, char *text) {
+	const double failed = (double)measures_failed(m), all = failed + (double)m->count[COUNT_ANSWERED];
+	snprintf(text, VERDICT_TEXT, "%.3g %% of the requests", failed * 100 / all);
+	return failed * 1000 > all * VERDICT_FAILED_PER_MILLE;
+}
+
+static bool waited_for_processors(const struct plan *plan, const struct run *r, char *text) {
+	const double percent = (double)r->total.queued_ns / 1e7 / (r->usage_s * plan->clients);
+	snprintf(text, VERDICT_TEXT, "it waited for a processor for %.0f %% of the time: other programs%s took it", percent,
+			 plan->clients > io_processors() ? ", or threads," : "");
+	return percent > VERDICT_QUEUED_PERCENT;
+}
+
+enum verdict verdict_of(const struct plan *plan, const struct run *r, char *text) {
 	const struct measures *m = &r->total;
-	if (!m->count[COUNT_ANSWERED]) {
-		explain_nothing(m, text);
-		return "FAIL";
+	if (nothing_answered(m, text)) return VERDICT_NOTHING;
+	if (ran_out(m, text)) return VERDICT_LIMIT;
+	if (was_busy(plan, r, text)) return VERDICT_CLIENT;
+	if (plan_open_loop(plan) && verdict_overloaded(&r->trend, plan->rate, text)) return VERDICT_OVERLOADED;
+	if (was_late(plan, r)) {
+		snprintf(text, VERDICT_TEXT, "requests were sent late: more threads (-t) may help");
+		if (!m->count[COUNT_WAITED]) return VERDICT_LATE;
+		snprintf(text, VERDICT_TEXT, "%llu requests found all connections in use: more (-c), or a quicker server",
+				 (unsigned long long)m->count[COUNT_WAITED]);
+		return VERDICT_CONNECTIONS;
 	}
-	snprintf(text, VERDICT_TEXT, "%s ran out", m->failure[FAILURE_PORTS] ? "ports" : "descriptors");
-	if (m->failure[FAILURE_PORTS] || m->failure[FAILURE_DESCRIPTORS]) return "LIMIT";
-	if (client_was_bottleneck(plan, r, text)) return "CLIENT";
+	if (failed(m, text)) return VERDICT_FAILED;
+	if (counters_stolen(&r->counters, text, VERDICT_TEXT) || waited_for_processors(plan, r, text)) return VERDICT_NOISY;
 	*text = '\0';
-	if (counters_stolen(&r->counters, text, VERDICT_TEXT)) return "NOISY";
-	return counters_moved(&r->counters, text, VERDICT_TEXT) ? "XPASS" : "PASS";
+	return counters_moved(&r->counters, text, VERDICT_TEXT) ? VERDICT_XPASS : VERDICT_PASS;
 }
 
 /* Returns what the client connects to: the path of --unix, or the URL. */

@@ -4,6 +4,8 @@ hdr.py write FILE SEED SAMPLES    a log of one second, as httpbench writes them
 hdr.py drift FILE SEED SECONDS SAMPLES FACTOR FAILED
                                   a log of SECONDS, with so many SAMPLES of about FACTOR ms each, which drift, and
                                   FAILED of a timeout
+hdr.py queue FILE SEED SECONDS RATE CAPACITY
+                                  a log of SECONDS of a queue: RATE requests a second come at random, CAPACITY are served
 hdr.py read FILE...               JSON of what the histograms of all files together say, by tag
 """
 
@@ -77,9 +79,27 @@ def read(paths):
     }
 
 
+def queue(path, seed, seconds, rate, capacity):
+    random.seed(seed)
+    intervals, now, free = [empty() for _ in range(seconds)], 0.0, 0.0
+    late, samples, end = 0, 0, 0.0
+    while (now := now + random.expovariate(rate)) < seconds:
+        free = max(now, free) + 1 / capacity
+        intervals[min(int(free), seconds - 1)].record_value(int((free - now) * 1e9))
+        samples, late, end = samples + 1, late + (free > seconds), free
+    with open(path, "w", encoding="ascii") as out:
+        out.write("#[StartTime: 1700000000.000 (seconds since epoch), then]\n")
+        out.write(f"#[Plan: version 1 url http://a/ urls 1 rate {rate} timeout_s 10.000 ranks 1 ]\n")
+        for second, histogram in enumerate(intervals):
+            out.write(f"Tag=whole,{second}.000,1.000,1.000,{histogram.encode().decode()}\n")
+        out.write(f"#[Run: elapsed_s {seconds}.0 after_s {max(0.0, end - seconds):.6f} answered {samples} late {late} ]\n")
+
+
 if sys.argv[1] == "write":
     write(sys.argv[2], sys.argv[3], int(sys.argv[4]))
 elif sys.argv[1] == "drift":
     drift(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), float(sys.argv[6]), int(sys.argv[7]))
+elif sys.argv[1] == "queue":
+    queue(sys.argv[2], sys.argv[3], *map(int, sys.argv[4:7]))
 else:
     print(json.dumps(read(sys.argv[2:])))

@@ -41,7 +41,7 @@ def test_the_json_says_what_was_run_and_what_became_of_it(build, tmp_path):
         assert result["durations"]["lateness"]["mean_ns"] is None
         result = httpbench(build, "-R", 100, "-d", 0.5, "--status", 404, origin.url, status=1, tmp_path=tmp_path)
         assert result["rate"] == 100 and result["duration_s"] == 0.5 and result["requests"] is None
-        assert result["verdict"] == "FAIL" and result["reason"] == "no answer had the right status: 200"
+        assert result["verdict"] == "FAILED" and result["reason"] == "no answer had the right status: 200"
 
 
 def test_the_json_alone_may_go_to_standard_output(build, tmp_path):
@@ -149,10 +149,10 @@ def test_the_statuses_that_were_not_wanted_are_named(build, tmp_path):
     with Origin(answered_in_turn(503, 404, 404, 500, 501)) as origin:
         done = httpbench(build, "-n", 100, "-c", 1, origin.url, status=1)
     assert "failed     100: wrong_status 100 (404 40, 500 20, 501 20, ...)\n" in done.stdout
-    assert "verdict    FAIL: no answer had the right status: 404 40, 500 20, 501 20, ...\n" in done.stdout
+    assert "verdict    FAILED: no answer had the right status: 404 40, 500 20, 501 20, ...\n" in done.stdout
     with Origin(answered_in_turn(503)) as origin:
         done = httpbench(build, "-n", 10, origin.url, status=1)
-        assert "verdict    FAIL: no answer had the right status: 503\n" in done.stdout
+        assert "verdict    FAILED: no answer had the right status: 503\n" in done.stdout
     with Origin() as origin:
         result = httpbench(build, "-n", 10, origin.url, tmp_path=tmp_path)
         assert result["statuses"] == {}
@@ -182,7 +182,7 @@ def test_the_kernels_counters_tell_when_a_run_does_not_count(build, tmp_path):
         listener.listen(1)  # and nobody accepts
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         result = httpbench(build, "-d", 1.5, "-c", 20, "-T", 1, url, status=1, tmp_path=tmp_path)
-        assert result["counters"]["ListenOverflows"] > 0 and result["verdict"] == "FAIL"
+        assert result["counters"]["ListenOverflows"] > 0 and result["verdict"] == "FAILED"
 
 
 @pytest.mark.alone
@@ -473,12 +473,21 @@ def one_at_a_time(seconds):
 
 @pytest.mark.alone
 def test_the_highest_rate_that_meets_a_goal_is_found(plain):
-    with Origin(one_at_a_time(0.005)) as origin:  # not 200 a second, and p99 < 60 ms only well below that
-        done = httpbench(plain, "--search", "p99<60ms", "-d", 1, "-c", 50, origin.url)
-        rate = float(re.search(r"meets the goal: ([\d.]+) requests a second", done.stdout).group(1))
-        assert 80 < rate < 195
-        done = httpbench(plain, "--search", "p50<1ms", "-d", 0.2, "-c", 50, origin.url, status=1)
-        assert "no rate meets the goal" in done.stdout
+    """Or, on a busy machine, the search says that it was disturbed."""
+    def search(goal, seconds, *found):
+        command = [plain / "bench" / "httpbench", "--search", goal, "-d", str(seconds), "-c", "50", origin.url]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        assert done.returncode in (2, *found), done.stdout
+        assert done.returncode != 2 or "\nundecided: the client, not the server, was the limit" in done.stdout
+        return done.stdout
+
+    with Origin(one_at_a_time(0.005)) as origin:  # not 200 a second, and p75 < 30 ms only well below that
+        if met := re.search(r"meets the goal: ([\d.]+) requests a second", search("p75<30ms", 1, 0)):
+            assert 80 < float(met.group(1)) < 195
+        output = search("p50<1ms", 0.5, 1)
+        assert "no rate meets the goal" in output or "undecided" in output
+        done = httpbench(plain, "--search", "p99.9<1s", "-d", 1, "-c", 50, origin.url, status=2)
+        assert re.search(r"^undecided: p99.9 needs 10000 requests, .*: -d \d+$", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.alone
@@ -524,7 +533,7 @@ def test_several_runs_that_measure_nothing_say_why(build, series):
     with Origin(answered_in_turn(503)) as origin:
         done = httpbench(build, *series, "-d", 0.2, "-c", 2, origin.url, status=2)
     assert done.stderr == "httpbench: no answer had the right status: 503\n"
-    assert done.stdout.endswith("  FAIL: no answer had the right status: 503\n")
+    assert done.stdout.endswith("  FAILED: no answer had the right status: 503\n")
 
 
 def test_a_server_that_goes_away_is_no_reason_to_end(build, tmp_path):

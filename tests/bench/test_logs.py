@@ -143,7 +143,8 @@ def test_the_rate_of_all_is_that_of_the_time_in_which_all_ran(plain, tmp_path, v
         logs.append(tmp_path / str(i))
         hdr(venv, "write", logs[-1], str(i), "1000")
         logs[-1].write_text(logs[-1].read_text().replace("StartTime: 1700000000.000", f"StartTime: {1_700_000_000 + start:.3f}"))
-    done = httpbench(plain, "merge", "--json", tmp_path / "json", *logs)
+    done = httpbench(plain, "merge", "--json", tmp_path / "json", *logs, status=2)
+    assert "the logs have 0.5 s of 1 s in common: --start-at makes runs begin together" in done.stderr
     assert re.search(r"^together   for 0\.50 s of 1\.50 s, 3000 a second$", done.stdout, re.MULTILINE)
     assert json.loads((tmp_path / "json").read_text())["answered_per_s"] == pytest.approx(3000)
 
@@ -224,7 +225,7 @@ def drifting(tmp_path_factory, venv):
 
 def test_runs_of_the_same_server_are_not_told_apart(plain, drifting):
     done = httpbench(plain, "compare", "--fail", "p99>5%", "--fail", "rate<5%", drifting(1), drifting(2))
-    assert not re.search(r" (more|less)$", done.stdout, re.MULTILINE) and done.stdout.count("not shown") == 2
+    assert not re.search(r" (more|less)$", done.stdout, re.MULTILINE) and done.stdout.count("%: no, with a confidence of ") == 2
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
@@ -273,16 +274,51 @@ def test_requests_that_time_out_after_the_run_do_not_lower_its_rate(plain, drift
 
 def test_percentiles_among_failed_requests_are_worse_than_any(plain, drifting):
     done = httpbench(plain, "compare", "--fail", "p99>5%", drifting(7), drifting(8, failed=5), status=1)
-    assert "p99>5%: yes: too many requests failed" in done.stdout and re.search(r"^99% .* >10.0s ", done.stdout, re.MULTILINE)
+    assert "p99>5%: yes, too many requests failed" in done.stdout and re.search(r"^99% .* >10.0s ", done.stdout, re.MULTILINE)
     done = httpbench(plain, "compare", "--fail", "p99>5%", drifting(7, failed=5), drifting(8), status=2)
     assert "p99>5%: open" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def queues(tmp_path_factory, venv):
+    """Logs of servers that take 500 and 390 requests a second, of 400 that come."""
+    paths = {capacity: tmp_path_factory.mktemp("queues") / str(capacity) for capacity in (500, 390)}
+    for capacity, path in paths.items():
+        hdr(venv, "queue", path, "1", "20", "400", str(capacity))
+    return paths
+
+
+def test_an_overloaded_server_does_not_pass(plain, queues):
+    done = httpbench(plain, "compare", "--fail", "p99>5%", queues[500], queues[390], status=1)
+    assert re.search(r"^verdict    B: OVERLOADED: a queue grew: ", done.stdout, re.MULTILINE) and "verdict    A" not in done.stdout
+    assert "p99>5%: yes, B is overloaded: " in done.stdout
+
+
+def test_nothing_is_better_than_an_overloaded_server(plain, queues):
+    done = httpbench(plain, "compare", "--fail", "p50>5%", queues[390], queues[500], status=2)
+    assert "p50>5%: open, A was overloaded itself" in done.stdout
+
+
+def test_a_run_in_which_the_client_was_the_limit_decides_nothing(plain, queues, tmp_path):
+    log = tmp_path / "client"
+    log.write_text(queues[500].read_text().replace("#[Run:", "#[Verdict: CLIENT: it was busy]\n#[Run:"))
+    done = httpbench(plain, "compare", "--fail", "p99>5%", queues[500], log, status=2)
+    assert "p99>5%: open, the verdict of B is CLIENT: it was busy" in done.stdout and "verdict    B: CLIENT: it was busy\n" in done.stdout
+    merged = httpbench(plain, "merge", queues[500], log)
+    assert f"{log}: answered" in merged.stdout and merged.stdout.count("verdict  CLIENT: it was busy\n") == 1
+
+
+def test_the_share_of_failures_is_a_condition(plain, drifting):
+    log = drifting(7, failed=1)  # of 151 a second
+    assert "failed>0.5%: yes, it is 0.662% of 9060" in httpbench(plain, "compare", "--fail", "failed>0.5%", drifting(8), log, status=1).stdout
+    assert "failed>1%: no, " in httpbench(plain, "compare", "--fail", "failed>1%", drifting(8), log).stdout
 
 
 @pytest.mark.parametrize(
     "arguments,expected",
     [
         ([], "compare needs the logs of two runs: --hlog FILE writes one"),
-        (["--fail", "99>5%", "a", "b"], "--fail takes a condition like 'p99>5%' or 'rate<5%', not '99>5%'"),
+        (["--fail", "99>5%", "a", "b"], "--fail takes a condition like 'p99>5%', 'rate<5%' or 'failed>0.1%', not '99>5%'"),
         (["--fail", "p99>5", "a", "b"], "not 'p99>5'"),
         (["--fail", "rate>5%", "a", "b"], "not 'rate>5%'"),
         (["--confidence", "100", "a", "b"], "--confidence"),

@@ -47,6 +47,6 @@ bool trend_grows(const struct trend *t, double per_s, int64_t *first_ns, int64_t
 	if (t->count < TREND_MIN) return false;
 	*first_ns = median(t->least_ns, quarter);
 	*last_ns = median(t->least_ns + t->count - quarter, quarter);
-	return *last_ns >= 2 * *first_ns && (double)(*last_ns - *first_ns) * per_s / 1e9 >= TREND_WAITING &&
+	return 2 * *last_ns >= 3 * *first_ns && (double)(*last_ns - *first_ns) * per_s / 1e9 >= TREND_WAITING &&
 		   rank_correlation(t) >= TREND_PERCENT;
 }

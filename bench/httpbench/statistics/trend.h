@@ -13,7 +13,7 @@ enum {
 	TREND_MAX = 64,    /* intervals; when there are more, two become one */
 	TREND_MIN = 6,     /* fewer show nothing */
 	TREND_WAITING = 3, /* requests, by which a queue grows at least from the first quarter to the last */
-	TREND_PERCENT = 60 /* of pairs of intervals, at least, in which the later one is longer, less those in which it is
+	TREND_PERCENT = 50 /* of pairs of intervals, at least, in which the later one is longer, less those in which it is
 						  shorter (Kendall, "A New Measure of Rank Correlation", 1938) */
 };
 
@@ -27,7 +27,7 @@ struct trend {
 void trend_add(struct trend *trend, int64_t least_ns);
 
 /* Returns whether a queue has grown, if so many requests a second come: the median of the last quarter of the run is at
- * least double that of the first. Sets those. */
+ * least half as much again as that of the first. Sets those. */
 bool trend_grows(const struct trend *trend, double per_s, int64_t *first_ns, int64_t *last_ns);
 
 #endif
