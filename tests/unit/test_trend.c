@@ -1,6 +1,6 @@
 /* test_trend.c - a queue that grows is told from one that does not, in simulated runs of 20 seconds with 400 requests a
- * second that come at random (M/D/1, and servers with stalls, bursts, drifts and heavy tails). It prints how many of them are
- * called overloaded. */
+ * second that come at random (M/D/1, and servers with stalls, bursts, drifts and heavy tails). It prints how many of
+ * them are called overloaded. */
 #include <math.h>
 #include <stdlib.h>
 
