@@ -126,6 +126,13 @@ static const char *host_field(const struct target_options *o) {
 	return NULL;
 }
 
+/* Returns whether Content-Length is sent: with content, and without it if the method is one that usually has some
+ * (RFC 9110, section 8.6). */
+static bool has_length(const struct target_options *o) {
+	return o->content_length || strcmp(o->method, "POST") == 0 || strcmp(o->method, "PUT") == 0 ||
+		   strcmp(o->method, "PATCH") == 0;
+}
+
 static int make_request(struct target_bytes *r, const struct parts *p, const struct target_options *o, bool last,
 						char *error, size_t size) {
 	FILE *out = open_memstream(&r->at, &r->length);
@@ -134,7 +141,7 @@ static int make_request(struct target_bytes *r, const struct parts *p, const str
 	fprintf(out, "%s %s%.*s HTTP/1.1\r\n", o->method, *p->path == '/' ? "" : "/", (int)path_length, p->path);
 	if (!host_field(o)) fprintf(out, "Host: %.*s\r\n", (int)p->authority_length, p->authority);
 	for (unsigned i = 0; i < o->headers; i++) fprintf(out, "%s\r\n", o->header[i]);
-	if (o->content_length) fprintf(out, "Content-Length: %zu\r\n", o->content_length);
+	if (has_length(o)) fprintf(out, "Content-Length: %zu\r\n", o->content_length);
 	if (o->websocket) fputs("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n", out);
 	else fprintf(out, "%s%s", last ? "Connection: close\r\n" : "", o->open ? "" : "\r\n");
 	if (fclose(out) != 0) return fail(error, size, "no memory");
@@ -191,7 +198,7 @@ static int make_fields(struct target *t, const struct parts *p, const struct tar
 		return fail(error, size, "no memory");
 	for (unsigned i = 0; i < o->headers; i++)
 		if (o->header[i] != host && add_line(t, o->header[i], NULL, error, size) == -1) return -1;
-	if (!o->content_length) return 0;
+	if (!has_length(o)) return 0;
 	snprintf(length, sizeof length, "content-length: %zu", o->content_length);
 	return add_line(t, length, NULL, error, size);
 }

@@ -40,7 +40,7 @@ struct target_options {
 	const char *method;
 	const char *header[TARGET_HEADERS_MAX]; /* "Name: value" */
 	unsigned headers;
-	size_t content_length; /* of each request; 0: no content */
+	size_t content_length; /* of each request; 0: no content, which POST, PUT and PATCH say */
 	bool fields;           /* makes those for HTTP/2 and HTTP/3, too */
 	bool websocket;
 	bool open;             /* the heads for HTTP/1.1 end without the empty line: other fields follow */

@@ -310,6 +310,14 @@ def test_requests_are_what_they_were_told_to_be(build):
     assert requests == [b"PURGE /a%20b?c=d HTTP/1.1\r\nX-Y: z\r\nHost: other"]
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_a_method_that_usually_has_content_says_that_there_is_none(build, method):
+    requests = []
+    with Origin(lambda _, __, request: requests.append(request) or OK) as origin:
+        httpbench(build, "-n", 1, "-c", 1, "-X", method, origin.url)
+    assert requests[0].endswith(b"\r\nContent-Length: 0")
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("last", ["", "\n", "\n\n\n"])
 def test_the_fields_of_several_heads_are_sent_alike(build, tmp_path, line_end, last):
