@@ -47,6 +47,9 @@ static int parse_url(struct parts *p, const char *url, char *error, size_t size)
 	p->authority_length = strcspn(p->authority, "/?#");
 	p->path = p->authority + p->authority_length;
 	const char *end = p->path, *host = p->authority, *host_end;
+	if (memchr(host, '@', p->authority_length)) /* the message does not repeat a password */
+		return fail(error, size,
+					"a URL has no user and password here: httpbench -H 'Authorization: Basic ...' sends them");
 	if (*host == '[') {
 		host_end = memchr(host, ']', (size_t)(end - host));
 		if (!host_end) return fail(error, size, "'%s': the ']' is missing", url);

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.decided
         (["ws://a/"], "use http:// with --websocket"), (["WSS://a/"], "use https:// with --websocket"),
         (["-n", "1", "--ranks", "2", "http://127.0.0.1/"], "--ranks"), (["https:///x"], "host"),
         (["--source", "::1", "http://127.0.0.1/"], "--source"), (["--source", "192.0.2.7", "http://127.0.0.1/"], "--source"), (["-n", "1.5", "http://a/"], "1.5"),
-        (["--heads", "/dev/null", "http://a/"], "no fields"),
+        (["--heads", "/dev/null", "http://a/"], "no fields"), (["http://me:secret@127.0.0.1/"], "Authorization"),
         (["--urls", "/dev/null"], "no URL"), (["--urls", "/dev/null", "http://a/"], "http://a/"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
     ],
 )  # fmt: skip
