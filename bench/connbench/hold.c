@@ -114,17 +114,20 @@ static void tell(const int *process, unsigned processes) {
 	for (unsigned i = 0; i < processes; i++) (void)!send(process[i], "", 1, MSG_NOSIGNAL); /* it may have died */
 }
 
-static const char help[] = "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH\n";
+static const char help[] = "usage: hold [-n CONNECTIONS] [-p PID] [--source NET] PORT PATH\n";
 
 int main(int argc, char **argv) {
 	static int process[PROCESSES_MAX];
 	long connections = 1000, pid = 0;
+	const char *net = SOURCES;
 	usage_program = "hold";
 	opterr = 0;
-	static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	static const struct option long_options[] = {
+		{"help", no_argument, NULL, 'h'}, {"source", required_argument, NULL, 's'}, {0}};
 	for (int c; (c = getopt_long(argc, argv, ":n:p:h", long_options, NULL)) != -1;) {
 		if (c == 'n') connections = (long)usage_whole_number("-n", optarg, 1, (double)PER_PROCESS * PROCESSES_MAX);
 		else if (c == 'p') pid = (long)usage_whole_number("-p", optarg, 1, INT_MAX);
+		else if (c == 's') net = optarg;
 		else if (c == 'h') usage_help(help);
 		else usage_bad_option(c, argv);
 	}
@@ -137,7 +140,8 @@ int main(int argc, char **argv) {
 		usage_refuse("the path is too long");
 	const struct target_options request = {.method = "GET"};
 	if (target_make(&target, url, &request, NULL, error, sizeof error) == -1) usage_refuse("%s", error);
-	if (sources_parse(&sources, SOURCES) == -1) usage_refuse("no sources");
+	if (sources_parse(&sources, net) == -1) usage_refuse("--source takes ADDRESS or ADDRESS/BITS, not '%s'", net);
+	sources_require(&sources, target.address.ss_family, url);
 	(void)io_raise_descriptor_limit();
 	signal(SIGPIPE, SIG_IGN);
 	loop = io_loop_new();

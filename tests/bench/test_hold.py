@@ -26,6 +26,15 @@ def test_why_the_first_request_has_no_answer(build):
         assert words == f"hold: no answer from {origin.url}k: request: the status of the answer is 404, not 200\n"
 
 
+@pytest.mark.parametrize("net", ["127.0.0.1/40", "nowhere", "192.0.2.7"])
+def test_connections_come_from_addresses_of_this_machine(build, net):
+    with Origin() as origin:
+        _, words = hold(build, "--source", net, port_of(origin), "/", status=2)
+        row, _ = hold(build, "-n", 2, "--source", "127.0.0.9", port_of(origin), "/")
+    assert words.startswith("hold: --source ") and words.count("\n") == 1
+    assert row["answered_again"] == "2"
+
+
 def test_memory_of_a_process_that_is_not_there_is_refused(build):
     with subprocess.Popen(["true"]) as ended:
         pass
