@@ -6,29 +6,30 @@ points of a bin; and runs are compared, not points (Kalibera and Jones, "Rigorou
 reasonable time", 2013).
 """
 
+import re
 from dataclasses import dataclass, field
 
+import laws
 import numpy as np
 import scipy
 from suite import read_table
 
 SKIPPED_N = 50  # the first points are skipped: tables grow, caches fill
-BINS, STEP_BINS, BINS_MIN = 40, 80, 8
+BINS, BINS_MIN = 48, 8
 UNDISTURBED = 0.25  # quantile of the runs
 CALM_RUNS = 3  # this many undisturbed runs are enough
 RUNS_COMPARED = 4  # on each side, at least: with fewer no test can decide
 BIN_POINTS = 5  # of each run, in a bin, at least
 RESAMPLES, SEED = 400, 1
-EXPONENTS = np.arange(0.1, 3.01, 0.05)
-FLAT = 1.25  # O(1): the end is certainly less than this many times the beginning
-GROWN = 1.1  # not O(1): it is certainly more than this
+FLAT = 1.1  # O(1): the end is not more than this many times the beginning
+WEAK = 1.25  # up to this many times, a curve grows so little that its law is not worth a word
+SCATTER = 0.2  # of the medians around the best law: more hides it
 LOG_EXPONENT = 0.4  # a power certainly below this cannot be told from a logarithm
 WIDE = 0.8  # an exponent with a wider interval is undecided
+GAP, SAME_SHARE = 1.5, 0.25  # between two levels, and by how much their shares may vary from bin to bin
+LEAST_SHARE = 0.05  # of the points on a level
+TAIL_POINTS = 5  # of a bin, beyond a percentile, at least
 NEAR = 0.25  # to a whole number: caches bend a straight line by as much; the exponent is shown, too
-STEP = 1.5  # a step is at least this factor
-STEP_SHARE = 0.5  # levels may leave at most this share of what the smooth curve leaves unexplained
-LEVEL_BINS = 4  # bins of a level, at least
-STEPS_MAX = 3
 MARGIN = 0.02  # results that differ by less are not different
 SIGNIFICANCE = 0.05
 
@@ -157,7 +158,7 @@ def fit_powers(x, ys):
     negative, by relative errors."""
     best, left = np.zeros(len(ys)), np.full(len(ys), np.inf)
     weights = 1 / np.median(ys, axis=0)
-    for k in EXPONENTS:
+    for k in laws.EXPONENTS:
         power = (x / x[-1]) ** k
         both = np.stack([weights, power * weights], axis=1)
         coefficients = ys * weights @ np.linalg.pinv(both).T
@@ -174,52 +175,6 @@ def interval(values):
     return float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
 
 
-def unexplained(logs):
-    """Returns the sum of the absolute deviations from one level."""
-    return float(np.sum(np.abs(logs - np.median(logs))))
-
-
-def split(logs):
-    """Returns where to split the values into the two levels that explain most, and the remaining
-    deviations."""
-    sums = [unexplained(logs[:i]) + unexplained(logs[i:]) for i in range(LEVEL_BINS, len(logs) - LEVEL_BINS + 1)]
-    return LEVEL_BINS + int(np.argmin(sums)), min(sums)
-
-
-def find_steps(x, y):
-    """Returns steps [(n, factor)] in order, if a few levels explain the bins far better than any
-    smooth curve."""
-    logs = np.log(y)
-    ends = [0, len(y)]
-    enough = STEP_SHARE * float(np.sum(np.abs(logs - np.log(smooth_curve(x, y)))))
-    while len(ends) - 2 < STEPS_MAX:
-        gains = {}
-        for first, last in zip(ends[:-1], ends[1:]):
-            if last - first >= 2 * LEVEL_BINS:
-                at, left = split(logs[first:last])
-                gains[first + at] = unexplained(logs[first:last]) - left
-        if not gains:
-            return []
-        ends = sorted([*ends, max(gains, key=gains.get)])
-        levels = [float(np.median(logs[first:last])) for first, last in zip(ends[:-1], ends[1:])]
-        times = np.exp(np.diff(levels))
-        if (np.maximum(times, 1 / times) < STEP).any():
-            return []
-        if sum(unexplained(logs[first:last]) for first, last in zip(ends[:-1], ends[1:])) <= enough:
-            return [(float(x[at]), float(t)) for at, t in zip(ends[1:-1], times)]
-    return []
-
-
-def smooth_curve(x, y):
-    """Returns the values at x of the best fit a + b x^k."""
-    (k,) = fit_powers(x, y[None, :])
-    power = (x / x[-1]) ** k
-    both = np.stack([1 / y, power / y], axis=1)
-    coefficients = np.linalg.pinv(both) @ np.ones(len(y))
-    curve = coefficients[0] + coefficients[1] * power
-    return np.where(curve > 0, curve, y)
-
-
 def rise_of(level):
     """Returns the ratio of the last third of a level to its first third."""
     third = max(1, len(level) // 3)
@@ -232,21 +187,59 @@ def times_words(times):
 
 def exponent_words(k, low, high):
     if high <= LOG_EXPONENT:
-        return "O(log n)" if k > EXPONENTS[0] else "less than O(log n)"
+        return "O(log n)"
     if high - low > WIDE:
         return "undecided"
-    if low <= EXPONENTS[0]:
+    if low <= laws.EXPONENTS[0]:
         return f"less than O(n^{high:.1f})"
+    if high >= laws.EXPONENTS[-1]:
+        return f"more than O(n^{low:.1f})"
     for whole, words in ((1, "O(n)"), (2, "O(n^2)")):
         if abs(k - whole) <= NEAR:
             return words
     return f"O(n^{k:.1f} ± {max(high - k, k - low, 0.05):.1f})"
 
 
+def step_words(fit, x, y):
+    (first, times), *others = fit.detail
+    rise = rise_of(y[x < first])
+    words = f"{'O(1)' if rise < WEAK else 'grows'} up to {first:.0f}, then {times_words(times)} as much"
+    return words + "".join(f", from {n:.0f} on {times_words(times)} that" for n, times in others)
+
+
+def law_words(fit, x, y, exponent):
+    """Says in words what a law means."""
+    rise = fit.values[-1] / fit.values[0]
+    if fit.kind.endswith("steps"):
+        return step_words(fit, x, y)
+    if 1 / FLAT <= rise <= FLAT:
+        return "O(1)"
+    if rise < 1:
+        return f"falls to {rise:.2g} times"
+    if rise < WEAK:
+        return f"nearly O(1): {rise:.2g} times as much at the end"
+    return {
+        "constant": "O(1)",
+        "linear": "O(n)",
+        "quadratic": "O(n^2)",
+        "logarithmic": "O(log n)",
+        "n log n": "O(n log n)",
+        "power": exponent_words(*exponent),
+        "knee": f"O(1) up to {fit.detail[0]:.0f}, then linear" if fit.detail else "",
+        "saturation": f"grows up to {fit.detail[0]:.0f}, then O(1)" if fit.detail else "",
+        "exponential": "exponential",
+    }[fit.kind]
+
+
+def dense_at_both_ends(first, last, count):
+    """Returns edges whose distances grow evenly: steps may be early and late."""
+    return first + (last - first) * np.linspace(0, 1, count) ** 2
+
+
 def growth(series):
     """Returns how the values of some runs grow with n."""
     series = [(n, np.asarray(values, dtype=float)) for n, values in series]
-    edges = edges_of(series, BINS, np.geomspace) if series else None
+    edges = edges_of(series, BINS, dense_at_both_ends) if series else None
     if edges is None or len(edges) <= BINS_MIN:
         return Growth("undecided: too few points")
     rng = np.random.default_rng(SEED)
@@ -260,26 +253,88 @@ def growth(series):
     tenth = max(3, len(x) // 10)
     ratios = np.median(samples[:, -tenth:], axis=1) / np.median(samples[:, :tenth], axis=1)
     ratio = (float(np.median(y[-tenth:]) / np.median(y[:tenth])), *interval(ratios))
+    exponent = (float(fit_powers(x, y[None, :])[0]), *interval(fit_powers(x, samples)))
 
-    steps = []
-    if (step_edges := edges_of(series, STEP_BINS, np.linspace)) is not None:
-        step_y = undisturbed(binned(series, step_edges), axis=0)
-        steps = find_steps(step_edges[:-1].astype(float), step_y) if (step_y > 0).all() else []
-    if steps:
-        rise = rise_of(step_y[step_edges[:-1] < steps[0][0]])
-        steps = steps if rise * FLAT > 1 else []  # a curve that falls all the time has no levels
-    if steps:
-        words = f"{'O(1)' if rise < FLAT else 'grows'} up to {steps[0][0]:.0f}, then {times_words(steps[0][1])} as much"
-        for n, times in steps[1:]:
-            words += f", from {n:.0f} on {times_words(times)} that"
-        return Growth(words, None, ratio, steps)
-    if ratio[2] < FLAT:
-        return Growth("O(1)", None, ratio)
+    words, best = words_of_curve(x, y, edges, exponent)
+    if best is None:
+        return Growth(words, None, ratio)
+    steps = list(best.detail) if best.kind.endswith("steps") else []
+    return Growth(words, exponent if best.kind == "power" and not words.startswith("undecided") else None, ratio, steps)
+
+
+def words_of_curve(x, y, edges, exponent):
+    """Returns the words for the medians y of bins, and the law that fits best, or None if none does."""
+    best, *others = laws.fits(x, y, edges)
+    if np.sqrt(np.mean((1 - best.values / y) ** 2)) > SCATTER:
+        return "undecided: the values scatter too much", None
+    words = law_words(best, x, y, exponent)
+    if best.kind.endswith("steps") or max(best.values[-1] / best.values[0], best.values[0] / best.values[-1]) < WEAK:
+        return words, best
+    near = [fit for fit in others if fit.criterion - best.criterion < laws.CERTAIN]
+    found = list(dict.fromkeys([words, *(law_words(fit, x, y, exponent) for fit in near)]))
+    found = [words for words in found if words != "undecided"] or ["undecided"]
+    return (found[0] if len(found) == 1 else f"undecided: {' or '.join(found)}"), best
+
+
+# --- tails ---
+
+
+def class_of(x, y, edges):
+    """Returns the words for one curve, without intervals."""
     k = float(fit_powers(x, y[None, :])[0])
-    low, high = interval(fit_powers(x, samples))
-    if ratio[1] < GROWN:
-        return Growth("undecided", (k, low, high), ratio)
-    return Growth(exponent_words(k, low, high), (k, low, high), ratio)
+    return words_of_curve(x, y, edges, (k, k, k))[0]
+
+
+def levels_of(series):
+    """Returns (share, words, words) of the lower of two levels if the points lie on two, and the laws of both; otherwise None.
+    They do if in the last third of the bins there is a gap between the points, of a factor of GAP at least, and if its place
+    among them stays the same."""
+    edges = edges_of(series, BINS, dense_at_both_ends)
+    if edges is None or len(edges) <= BINS_MIN:
+        return None
+    pools = [np.sort(np.concatenate([v[(n >= a) & (n < b)] for n, v in series])) for a, b in zip(edges, edges[1:])]
+    if any(pool[0] <= 0 for pool in pools):
+        return None
+    shares, lower, upper = [], [], []
+    for pool in pools:
+        first, last = int(len(pool) * LEAST_SHARE), int(len(pool) * (1 - LEAST_SHARE))
+        gaps = pool[first + 1 : last + 1] / pool[first:last]
+        at = first + 1 + int(np.argmax(gaps)) if len(gaps) else 0
+        split = len(gaps) > 0 and gaps.max() >= GAP
+        shares.append(at / len(pool) if split else np.nan)
+        lower.append(np.median(pool[:at] if split else pool))
+        upper.append(np.median(pool[at:]) if split else np.nan)
+    shares, lower, upper = map(np.array, (shares, lower, upper))
+    late, seen = shares[-(len(shares) // 3) :], ~np.isnan(shares)
+    if np.isnan(late).any() or np.ptp(late) > SAME_SHARE or seen.sum() < BINS_MIN:
+        return None
+    x = np.sqrt(edges[:-1] * (edges[1:] - 1).astype(float))
+    return float(np.median(late)), class_of(x, lower, edges), class_of(x[seen], upper[seen], edges[:-1][seen])
+
+
+def tail_words(series):
+    """Returns the words for what the median does not show: two levels, or percentiles that grow by another law; or ""."""
+    series = [(n, np.asarray(values, dtype=float)) for n, values in series]
+    edges = edges_of(series, BINS, dense_at_both_ends) if series else None
+    if edges is None or len(edges) <= BINS_MIN:
+        return ""
+    if levels := levels_of(series):
+        share, low, high = levels
+        return f"two levels: {share:.0%} {low}, {1 - share:.0%} {high}".replace("%", " %")
+    x = np.sqrt(edges[:-1] * (edges[1:] - 1).astype(float))
+    pools = [np.concatenate([v[(n >= a) & (n < b)] for n, v in series]) for a, b in zip(edges, edges[1:])]
+    found, middle = [], None
+    for percentile in (50, 90, 99):
+        y = np.array([np.percentile(pool, percentile) for pool in pools])
+        enough = np.array([len(pool) * (100 - percentile) >= 100 * TAIL_POINTS for pool in pools])
+        if (y <= 0).any() or enough.sum() <= BINS_MIN:
+            continue
+        words = class_of(x[enough], y[enough], edges[:-1][enough]).removeprefix("undecided: ")
+        kinds = set(re.sub(r"[\d.]+", "", words).split(" or "))
+        middle = middle or kinds
+        if not kinds & {*middle, "the values scatter too much", "undecided"}:
+            found.append(f"{percentile} %: {words}")
+    return "; ".join(found)
 
 
 # --- comparison ---
