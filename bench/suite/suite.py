@@ -37,10 +37,6 @@ class Job:
     def command(self, size, runs):
         return [*self.arguments.split(), "-n", str(getattr(self, size)), "--runs", str(runs), "--points", str(POINTS[size])]
 
-    def called(self, name):
-        """Returns whether name is that of the job or of its benchmark."""
-        return name in (self.name, self.benchmark())
-
     def benchmark(self):
         return "http" if self.server else self.arguments.split()[0]
 
@@ -143,12 +139,15 @@ def measured(table):
 
 
 def chosen(only, jobs):
-    """Returns the jobs that only names. Raises ValueError for an unknown name."""
-    names = only.split(",") if only else [job.name for job in jobs]
-    for name in names:
-        if not any(job.called(name) for job in jobs):
+    """Returns the jobs that only names, in the order of jobs. A name is that of one job, or, if no
+    job has it, of a benchmark, which means all its jobs. Raises ValueError for an unknown name."""
+    wanted = set()
+    for name in only.split(",") if only else [job.name for job in jobs]:
+        found = [job.name for job in jobs if job.name == name] or [job.name for job in jobs if job.benchmark() == name]
+        if not found:
             raise ValueError(f"there is no {name}: {', '.join(job.name for job in jobs)}")
-    return [job for job in jobs if any(map(job.called, names))]
+        wanted.update(found)
+    return [job for job in jobs if job.name in wanted]
 
 
 def dated(name):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import analysis
 import pytest
-from suite import JOBS, table_path, tables_in
+from suite import JOBS, chosen, table_path
 
 RUN = Path(__file__).parents[2] / "bench" / "suite" / "run"
 
@@ -27,9 +27,13 @@ def test_tables_are_kept_with_a_label(plain, tmp_path):
     assert re.search(r"\[ 1/2\] socket +less than a minute left", done.stdout)
 
 
-def test_the_name_of_a_benchmark_means_all_its_variants(plain, tmp_path):
-    run_suite(plain, "--only", "bind", "--runs", 1, "--out", tmp_path)
-    assert set(tables_in(tmp_path)) == {"bind", "bind-reuse"}
+def test_the_name_of_a_job_means_that_job_alone():
+    assert [job.name for job in chosen("bind", JOBS)] == ["bind"]
+    assert [job.name for job in chosen("mmap,bind-reuse", JOBS)] == ["bind-reuse", "mmap"]
+
+
+def test_the_name_of_a_benchmark_that_no_job_has_means_all_its_jobs():
+    assert {job.name for job in chosen("event", JOBS)} == {job.name for job in JOBS if job.name.startswith("event-")}
 
 
 def test_what_there_is_not_is_named(plain, tmp_path):
