@@ -129,9 +129,12 @@ static const char *host_field(const struct target_options *o) {
 	return NULL;
 }
 
-/* Returns whether Content-Length is sent: with content, and without it if the method is one that usually has some
- * (RFC 9110, section 8.6). */
+/* Returns whether Content-Length is added: with content, and without it if the method is one that usually has some (RFC
+ * 9110, section 8.6), unless the user says what is sent. */
 static bool has_length(const struct target_options *o) {
+	static const char name[] = "content-length:";
+	for (unsigned i = 0; i < o->headers; i++)
+		if (strncasecmp(o->header[i], name, strlen(name)) == 0) return false;
 	return o->content_length || strcmp(o->method, "POST") == 0 || strcmp(o->method, "PUT") == 0 ||
 		   strcmp(o->method, "PATCH") == 0;
 }
