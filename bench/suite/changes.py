@@ -10,12 +10,14 @@ LEVEL, whatever its distribution. The number of permutations is decided on the w
 Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991).
 """
 
+import math
+
 import numpy as np
 
 LEVEL = 0.05
 SEGMENT_MIN = 3  # measurements: a single outlier is not a change
-EXCEEDED = 10  # when this many permutations exceed it, the p-value is known well enough
-PERMUTATIONS = 5  # this many would exceed it by chance, at the level
+PERMUTATIONS = 40  # this many would exceed it by chance, at the level
+CERTAIN = 3  # standard deviations of a count: it is certainly above what the level allows
 ROUNDING = 1e-9  # the same parts in another order
 SEED = 1
 
@@ -46,9 +48,20 @@ def significance(values, distance, level, rng):
     for tried in range(1, most + 1):
         rng.shuffle(shuffled)
         exceeded += split(shuffled)[0] >= distance * (1 - ROUNDING)
-        if exceeded == EXCEEDED:
+        if exceeded - CERTAIN * math.sqrt(exceeded) > level * tried:
             return exceeded / tried
     return (exceeded + 1) / (most + 1)
+
+
+def results_needed(level):
+    """Returns how long a series must be for its greatest change to be significant at the level, if
+    all measurements after it differ from all before. Of the permutations, only those that put the
+    two parts apart again, in either order, are then as extreme; they are the fewest if the change
+    is in the middle."""
+    n = 2 * SEGMENT_MIN
+    while 2 / math.comb(n, n // 2) > level:
+        n += 1
+    return n
 
 
 def change_points(values, level=LEVEL):

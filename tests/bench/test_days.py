@@ -58,6 +58,15 @@ def test_one_that_stands_out_is_no_change():
     assert not changes.change_points([1.0, 2.0, 3.0]) and not changes.change_points([])
 
 
+@pytest.mark.parametrize("level", [0.05, 0.0125, 0.05 / 90])
+def test_a_step_in_a_series_too_short_for_the_level_is_not_found(level):
+    """Half as many results more make up for the permutations being drawn at random."""
+    needed = changes.results_needed(level)
+    for n, found in ((needed - 2, []), (needed * 3 // 2, [needed * 3 // 4])):
+        values = np.random.default_rng(1).normal(0, 1, n) + 1000 * (np.arange(n) >= n // 2)
+        assert [index for index, _ in changes.change_points(values, level)] == found
+
+
 # --- the page ---
 
 
@@ -83,6 +92,14 @@ def days(folder, tmp_path, status=0):
     return done
 
 
+def test_ten_days_with_a_tenfold_cost_are_not_called_unchanged(tmp_path):
+    make_results(tmp_path / "results", 10, lambda day, job: 10_000 if day >= 5 else 1000)
+    make_results(tmp_path / "results", 3, host="beta")
+    done = days(tmp_path / "results", tmp_path)
+    text = (tmp_path / "page" / "index.html").read_text()
+    assert "None was found" not in text and (text.count("Too few results") == 2 or "times as much" in done.stdout)
+
+
 def test_a_change_is_named_with_what_differs_and_nothing_else_is(tmp_path):
     make_results(tmp_path / "results", 20, lambda day, job: 1300 if job == "bind" and day >= 12 else 1000,
                  settings=lambda day: 128 if day >= 12 else 4096)  # fmt: skip
@@ -96,7 +113,7 @@ def test_a_change_is_named_with_what_differs_and_nothing_else_is(tmp_path):
     assert len(found) == 1 and re.search(r"alpha: bind call_ns is 1\.[23]\d* times as much since 2026-09-13", found[0])
     text = (tmp_path / "page" / "index.html").read_text()
     assert "net/core/somaxconn: 4096 &rarr; 128" in text and "kernel: Linux 6.1.11 #1 &rarr; Linux 6.1.12 #1" in text
-    assert text.count("<h3>Changes</h3>") == 2 and text.count("None was found") == 1
+    assert text.count("<h3>Changes</h3>") == 2 and text.count("Too few results: 10 ") == 1 and "None was found" not in text
     assert "NOEXIT</span></td>" in text and "title='still running after 300 s'" in text
     assert text.index("09-20</a>") < text.index("09-01</a>")  # the newest first
     links = set(re.findall(r"(?:href|src)='([^'#]+)", text))
