@@ -23,13 +23,14 @@ BIN_POINTS = 5  # of each run, in a bin, at least
 RESAMPLES, SEED = 400, 1
 FLAT = 1.1  # O(1): the end is not more than this many times the beginning
 WEAK = 1.25  # up to this many times, a curve grows so little that its law is not worth a word
-SCATTER = 0.2  # of the medians around the best law: more hides it
+SCATTER = 0.35  # of the medians around the best law: more hides it
 LOG_EXPONENT = 0.4  # a power certainly below this cannot be told from a logarithm
 WIDE = 0.8  # an exponent with a wider interval is undecided
 GAP, SAME_SHARE = 1.5, 0.25  # between two levels, and by how much their shares may vary from bin to bin
 LEAST_SHARE = 0.05  # of the points on a level
 TAIL_POINTS = 5  # of a bin, beyond a percentile, at least
 NEAR = 0.25  # to a whole number: caches bend a straight line by as much; the exponent is shown, too
+SCATTERED = "undecided: the values scatter too much"
 MARGIN = 0.02  # results that differ by less are not different
 SIGNIFICANCE = 0.05
 
@@ -256,8 +257,9 @@ def growth(series):
     exponent = (float(fit_powers(x, y[None, :])[0]), *interval(fit_powers(x, samples)))
 
     words, best = words_of_curve(x, y, edges, exponent)
-    if best is None:
-        return Growth(words, None, ratio)
+    changes = not (best and best.kind.endswith("steps")) and words != "O(1)" and not words.startswith("nearly")
+    if best is None or (changes and ratio[1] <= 1 <= ratio[2]):
+        return Growth(SCATTERED, None, ratio)
     steps = list(best.detail) if best.kind.endswith("steps") else []
     return Growth(words, exponent if best.kind == "power" and not words.startswith("undecided") else None, ratio, steps)
 
@@ -266,7 +268,7 @@ def words_of_curve(x, y, edges, exponent):
     """Returns the words for the medians y of bins, and the law that fits best, or None if none does."""
     best, *others = laws.fits(x, y, edges)
     if np.sqrt(np.mean((1 - best.values / y) ** 2)) > SCATTER:
-        return "undecided: the values scatter too much", None
+        return SCATTERED, None
     words = law_words(best, x, y, exponent)
     if best.kind.endswith("steps") or max(best.values[-1] / best.values[0], best.values[0] / best.values[-1]) < WEAK:
         return words, best
@@ -320,7 +322,7 @@ def tail_words(series):
         return ""
     if levels := levels_of(series):
         share, low, high = levels
-        return f"two levels: {share:.0%} {low}, {1 - share:.0%} {high}".replace("%", " %")
+        return f"two levels: {share:.0%} {low}, {1 - share:.0%} {high}".replace("%", " %").replace(SCATTERED, "scattered")
     x = np.sqrt(edges[:-1] * (edges[1:] - 1).astype(float))
     pools = [np.concatenate([v[(n >= a) & (n < b)] for n, v in series]) for a, b in zip(edges, edges[1:])]
     found, middle = [], None
