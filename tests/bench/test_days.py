@@ -58,6 +58,32 @@ def test_one_that_stands_out_is_no_change():
     assert not changes.change_points([1.0, 2.0, 3.0]) and not changes.change_points([])
 
 
+def test_a_level_that_comes_and_goes_is_found():
+    def series(seed):
+        return np.where((np.arange(30) >= 12) & (np.arange(30) < 20), 1.3, 1) * np.random.default_rng(seed).lognormal(0, 0.1, 30)
+
+    assert sum(bool(changes.change_points(series(seed))) for seed in range(40)) >= 28
+
+
+def test_neighbours_that_are_alike_are_no_change():
+    """A first-order autoregression with 0.6; of independent ones 2 would be expected, and without a correction 20 are found."""
+    def series(rng):
+        values = [rng.normal()]
+        for _ in range(29):
+            values.append(0.6 * values[-1] + 0.8 * rng.normal())
+        return np.exp(0.1 * np.array(values))
+
+    assert sum(bool(changes.change_points(series(np.random.default_rng(seed)))) for seed in range(40)) <= 9
+
+
+def test_a_drift_is_told_from_steps():
+    rng, days_of = np.random.default_rng(7), np.arange(40)
+    drift = (1 + 0.02 * days_of) * rng.lognormal(0, 0.02, 40)
+    steps = np.where(days_of < 25, 1.0, 1.5) * rng.lognormal(0, 0.02, 40)
+    assert changes.drift(drift, changes.change_points(drift)) and not changes.drift(steps, changes.change_points(steps))
+    assert not changes.drift(np.ones(40), []) and not changes.drift([], []) and not changes.drift(rng.normal(100, 1, 40), [])
+
+
 @pytest.mark.parametrize("level", [0.05, 0.0125, 0.05 / 90])
 def test_a_step_in_a_series_too_short_for_the_level_is_not_found(level):
     """Half as many results more make up for the permutations being drawn at random."""
@@ -98,6 +124,13 @@ def test_ten_days_with_a_tenfold_cost_are_not_called_unchanged(tmp_path):
     done = days(tmp_path / "results", tmp_path)
     text = (tmp_path / "page" / "index.html").read_text()
     assert "None was found" not in text and (text.count("Too few results") == 2 or "times as much" in done.stdout)
+
+
+def test_a_drift_is_named_as_one(tmp_path):
+    make_results(tmp_path / "results", 20, lambda day, job: int(1000 * (1 + 0.05 * day)) if job == "bind" else 1000)
+    done = days(tmp_path / "results", tmp_path)
+    assert re.search(r"alpha: bind call_ns drifts to (1\.9\d?|2|2\.0\d?) times as much, 2026-09-01 to 2026-09-20, p = ", done.stdout)
+    assert "drifts to" in (tmp_path / "page" / "index.html").read_text()
 
 
 def test_a_change_is_named_with_what_differs_and_nothing_else_is(tmp_path):
