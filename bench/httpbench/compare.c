@@ -79,6 +79,12 @@ static int read_side(struct side *s, const char *path) {
 	return result;
 }
 
+/* Returns whether the first word of the verdict in a log is that one. */
+static bool has_verdict(const struct side *s, enum verdict verdict) {
+	const char *const text = s->log.verdict ? s->log.verdict : "", *const word = verdict_name[verdict];
+	return strcspn(text, ":") == strlen(word) && strncmp(text, word, strlen(word)) == 0;
+}
+
 /* --- estimating --- */
 
 /* Returns the correlation of neighbouring distances by von Neumann's ratio ("A Further Remark Concerning the
@@ -211,9 +217,9 @@ static void print_table(struct side *const side[2], double confidence) {
 	print_settings(side);
 	for (int i = 0; i < 2; i++) {
 		const struct side *s = side[i];
-		if (s->log.verdict) printf("verdict    %c: %s\n", "AB"[i], s -> log.verdict);
-		if (s->overloaded && !(s->log.verdict && strncmp(s->log.verdict, "OVERLOADED", strlen("OVERLOADED")) == 0))
-			printf("verdict    %c: OVERLOADED: %s\n", "AB"[i], s -> queue);
+		if (s->log.verdict) printf("verdict    %c: %s\n", 'A' + i, s->log.verdict);
+		if (s->overloaded && !has_verdict(s, VERDICT_OVERLOADED))
+			printf("verdict    %c: %s: %s\n", 'A' + i, verdict_name[VERDICT_OVERLOADED], s->queue);
 	}
 	printf("sections   %u of %g s, %u of %g s\n\n", side[0]->sections, side[0]->section_s, side[1]->sections,
 		   side[1]->section_s);
@@ -271,14 +277,10 @@ static int check_failed(const struct run *r, const struct compare_condition *c) 
 	return decide(c, failed > c->limit * all, "it is %.3g%% of %.0f", failed * 100 / all, all);
 }
 
-/* Returns whether the verdict in a log, its first word, says that the client was the limit. */
+/* Returns whether the verdict in a log says that the client was the limit. */
 static bool is_of_client(const struct side *s) {
-	const char *const verdict = s->log.verdict ? s->log.verdict : "";
-	const size_t length = strcspn(verdict, ":");
 	for (int v = 0; v < VERDICTS; v++)
-		if (strlen(verdict_name[v]) == length && strncmp(verdict, verdict_name[v], length) == 0 &&
-			verdict_is_of_client((enum verdict)v))
-			return true;
+		if (has_verdict(s, (enum verdict)v) && verdict_is_of_client((enum verdict)v)) return true;
 	return false;
 }
 
@@ -288,7 +290,7 @@ static int check(struct side *const side[2], const struct compare_condition *c, 
 	struct estimate e[2];
 	if (c->of == COMPARE_FAILED) return check_failed(&side[1]->log.run, c);
 	for (int i = 0; i < 2; i++)
-		if (is_of_client(side[i])) return decide(c, 2, "the verdict of %c is %s", "AB"[i], side[i] -> log.verdict);
+		if (is_of_client(side[i])) return decide(c, 2, "the verdict of %c is %s", 'A' + i, side[i]->log.verdict);
 	if (!rate && side[0]->overloaded) return decide(c, 2, "A was overloaded itself");
 	if (!rate && side[1]->overloaded) return decide(c, 1, "B is overloaded: %s", side[1]->queue);
 	for (int i = 0; i < 2; i++) e[i] = rate ? estimate_rate(side[i]) : estimate_percentile(side[i], c->percentile);

@@ -127,7 +127,7 @@ static void print_own_cost(FILE *out, const struct plan *plan, const struct run 
 /* Prints how long the clients' threads waited for a processor, if it is much: the durations include this time, although
  * the server does not cause it. */
 static void print_queued(FILE *out, const struct plan *plan, const struct run *r) {
-	const double percent = plan->clients ? (double)r->total.queued_ns / 1e7 / (r->usage_s * plan->clients) : 0;
+	const double percent = run_queued_percent(plan, r);
 	if (percent <= REPORT_QUEUED_PERCENT) return;
 	fprintf(out, "processor  waited for it for %.0f %% of the time: other programs%s took it\n", percent,
 			plan->clients > io_processors() ? ", or threads," : "");

@@ -72,7 +72,7 @@ static bool failed(const struct measures *m, char *text) {
 }
 
 static bool waited_for_processors(const struct plan *plan, const struct run *r, char *text) {
-	const double percent = (double)r->total.queued_ns / 1e7 / (r->usage_s * plan->clients);
+	const double percent = run_queued_percent(plan, r);
 	snprintf(text, VERDICT_TEXT, "it waited for a processor for %.0f %% of the time: other programs%s took it", percent,
 			 plan->clients > io_processors() ? ", or threads," : "");
 	return percent > VERDICT_QUEUED_PERCENT;

@@ -134,11 +134,7 @@ bool hpack_is_common(struct slice line) {
 
 static inline size_t put_fields(struct slice lines, char *out, char *(*put)(char *at, struct slice line)) {
 	char *at = out;
-	while (lines.length) {
-		struct slice line = slice_first(lines, slice_until(lines, '\r'));
-		at = put(at, line);
-		slice_drop(&lines, line.length + strlen("\r\n"));
-	}
+	while (lines.length) at = put(at, hpack_next(&lines));
 	return (size_t)(at - out);
 }
 

@@ -1,8 +1,8 @@
 /* hpack.h - encodes field lines as an HPACK header block (RFC 7541). Names of response fields that are in the static
  * table become indexes. Blocks do not use the dynamic table, and are valid on every connection: shared_lines.h makes
  * those that do. */
-#ifndef GATLING_HTTP_HPACK_H
-#define GATLING_HTTP_HPACK_H
+#ifndef GATLING_HPACK_HPACK_H
+#define GATLING_HPACK_HPACK_H
 
 #include "gatling/base/slice.h"
 
@@ -14,6 +14,13 @@
 /* Encodes field lines ("Name: value", each with its CRLF) to out (HPACK_BOUND() bytes). Returns the number of bytes
  * written. */
 size_t hpack_fields(struct slice lines, char *out);
+
+/* Takes the next of field lines, without its CRLF. */
+static inline struct slice hpack_next(struct slice *lines) {
+	const struct slice line = slice_first(*lines, slice_until(*lines, '\r'));
+	slice_drop(lines, line.length + strlen("\r\n"));
+	return line;
+}
 
 /* Appends one line, without its CRLF, as a literal field. indexed: the dynamic table gets it as an entry. Returns the
  * end. */

@@ -1,7 +1,7 @@
 /* qpack.h - encodes field lines as the lines of a QPACK field section (RFC 9204), as hpack.h does for HPACK: without
  * the dynamic table, so that the two octets before them are always 0 (section 4.5.1). */
-#ifndef GATLING_HTTP_QPACK_H
-#define GATLING_HTTP_QPACK_H
+#ifndef GATLING_HPACK_QPACK_H
+#define GATLING_HPACK_QPACK_H
 
 #include "gatling/base/slice.h"
 

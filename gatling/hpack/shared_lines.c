@@ -50,18 +50,11 @@ static uint8_t add(struct shared_lines *t, struct slice text, size_t slot) {
 	return t->slot[slot] = (uint8_t)t->count;
 }
 
-/* Takes the next line, without its CRLF. */
-static struct slice take_line(struct slice *text) {
-	const struct slice line = slice_first(*text, slice_until(*text, '\r'));
-	slice_drop(text, line.length + strlen("\r\n"));
-	return line;
-}
-
 void ready_block_add(struct ready_block *b, struct shared_lines *t, struct slice text, char *out) {
 	if (!b->rest.at) b->rest.at = out;
 	char *const rest = out + b->rest.length, *end = rest;
 	while (text.length) {
-		const struct slice line = take_line(&text);
+		const struct slice line = hpack_next(&text);
 		const size_t slot = slot_of(t, line);
 		const uint8_t number = t->slot[slot] ? t->slot[slot] : add(t, line, slot);
 		if (number && b->shared < READY_BLOCK_LINES) {
@@ -96,7 +89,7 @@ char *ready_block_put(char *at, const struct ready_block *b, const struct shared
 
 char *shared_lines_put(char *at, struct slice text, const struct shared_lines *t, struct dynamic_lines *d) {
 	while (text.length) {
-		const struct slice line = take_line(&text);
+		const struct slice line = hpack_next(&text);
 		const uint8_t number = t->slot[slot_of(t, line)];
 		at = number ? put_shared(at, number, t, d) : hpack_line(at, line, false);
 	}

@@ -28,6 +28,11 @@ static inline double run_rate(const struct run *r) {
 	return (double)(r->total.count[COUNT_ANSWERED] - r->total.count[COUNT_LATE]) / r->elapsed_s;
 }
 
+/* Returns for how much of the time, in per cent, the clients' threads waited for a processor. Merged runs have none. */
+static inline double run_queued_percent(const struct plan *plan, const struct run *r) {
+	return plan->clients ? (double)r->total.queued_ns / 1e7 / (r->usage_s * plan->clients) : 0;
+}
+
 /* Takes one more interval into account. */
 static inline void run_note_trend(struct run *r, const struct histogram *whole) {
 	if (whole->samples) trend_add(&r->trend, whole->least);
