@@ -6,6 +6,7 @@ points of a bin; and runs are compared, not points (Kalibera and Jones, "Rigorou
 reasonable time", 2013).
 """
 
+import functools
 import re
 from dataclasses import dataclass, field
 
@@ -209,9 +210,9 @@ def step_words(fit, x, y):
 
 
 def law_words(fit, x, y, exponent):
-    """Says in words what a law means."""
+    """Says in words what a law means. exponent: returns that of a power, with its interval."""
     rise = fit.values[-1] / fit.values[0]
-    if fit.kind.endswith("steps"):
+    if fit.has_steps():
         return step_words(fit, x, y)
     if 1 / FLAT <= rise <= FLAT:
         return "O(1)"
@@ -219,13 +220,14 @@ def law_words(fit, x, y, exponent):
         return f"falls to {rise:.2g} times"
     if rise < WEAK:
         return f"nearly O(1): {rise:.2g} times as much at the end"
+    if fit.kind == "power":
+        return exponent_words(*exponent())
     return {
         "constant": "O(1)",
         "linear": "O(n)",
         "quadratic": "O(n^2)",
         "logarithmic": "O(log n)",
         "n log n": "O(n log n)",
-        "power": exponent_words(*exponent),
         "knee": f"O(1) up to {fit.detail[0]:.0f}, then linear" if fit.detail else "",
         "saturation": f"grows up to {fit.detail[0]:.0f}, then O(1)" if fit.detail else "",
         "exponential": "exponential",
@@ -254,14 +256,17 @@ def growth(series):
     tenth = max(3, len(x) // 10)
     ratios = np.median(samples[:, -tenth:], axis=1) / np.median(samples[:, :tenth], axis=1)
     ratio = (float(np.median(y[-tenth:]) / np.median(y[:tenth])), *interval(ratios))
-    exponent = (float(fit_powers(x, y[None, :])[0]), *interval(fit_powers(x, samples)))
+
+    @functools.cache
+    def exponent():  # takes longer than all else, and only powers have one
+        return (float(fit_powers(x, y[None, :])[0]), *interval(fit_powers(x, samples)))
 
     words, best = words_of_curve(x, y, edges, exponent)
-    changes = not (best and best.kind.endswith("steps")) and words != "O(1)" and not words.startswith("nearly")
+    changes = not (best and best.has_steps()) and words != "O(1)" and not words.startswith("nearly")
     if best is None or (changes and ratio[1] <= 1 <= ratio[2]):
         return Growth(SCATTERED, None, ratio)
-    steps = list(best.detail) if best.kind.endswith("steps") else []
-    return Growth(words, exponent if best.kind == "power" and not words.startswith("undecided") else None, ratio, steps)
+    steps = list(best.detail) if best.has_steps() else []
+    return Growth(words, exponent() if best.kind == "power" and not words.startswith("undecided") else None, ratio, steps)
 
 
 def words_of_curve(x, y, edges, exponent):
@@ -270,7 +275,7 @@ def words_of_curve(x, y, edges, exponent):
     if np.sqrt(np.mean((1 - best.values / y) ** 2)) > SCATTER:
         return SCATTERED, None
     words = law_words(best, x, y, exponent)
-    if best.kind.endswith("steps") or max(best.values[-1] / best.values[0], best.values[0] / best.values[-1]) < WEAK:
+    if best.has_steps() or max(best.values[-1] / best.values[0], best.values[0] / best.values[-1]) < WEAK:
         return words, best
     near = [fit for fit in others if fit.criterion - best.criterion < laws.CERTAIN]
     found = list(dict.fromkeys([words, *(law_words(fit, x, y, exponent) for fit in near)]))
@@ -283,8 +288,7 @@ def words_of_curve(x, y, edges, exponent):
 
 def class_of(x, y, edges):
     """Returns the words for one curve, without intervals."""
-    k = float(fit_powers(x, y[None, :])[0])
-    return words_of_curve(x, y, edges, (k, k, k))[0]
+    return words_of_curve(x, y, edges, lambda: 3 * (float(fit_powers(x, y[None, :])[0]),))[0]
 
 
 def levels_of(series):

@@ -140,12 +140,14 @@ def drift(values, points, level=LEVEL):
     edges = [0, *(at for at, _ in points), n]
     levels = np.concatenate([np.full(b - a, values[a:b].mean()) for a, b in zip(edges, edges[1:])])
 
+    straight = line(values)
+
     def criterion(fit, parameters):
         return n * math.log(max(np.sum((values - fit) ** 2), ROUNDING * np.sum(values**2))) + parameters * math.log(n)
 
-    if criterion(line(values), 2) > criterion(levels, 2 * len(points) + 1):
+    if criterion(straight, 2) > criterion(levels, 2 * len(points) + 1):
         return None
     score = np.sign(values[None, :] - values[:, None])[np.triu_indices(n, 1)].sum()
-    z = abs(score) / math.sqrt(n * (n - 1) * (2 * n + 5) / 18) * deflation(values, line(values))
+    z = abs(score) / math.sqrt(n * (n - 1) * (2 * n + 5) / 18) * deflation(values, straight)
     p = 2 * scipy.stats.norm.sf(z) / DRIFT_SHARE
     return float(p) if p <= level else None

@@ -29,6 +29,9 @@ class Fit:
     detail: tuple = ()
     criterion: float = np.inf
 
+    def has_steps(self):
+        return self.kind.endswith("steps")
+
 
 def _linear(y, *bases):
     """Returns the values of the best sum of bases, by relative deviations."""
