@@ -32,7 +32,7 @@ enum {
 struct run_settings {
 	unsigned count;                 /* n goes up to this */
 	unsigned runs;                  /* repetitions */
-	unsigned points;                /* limit of the points kept of a run, evenly spread; 0: all */
+	unsigned points;                /* limit of the rows of a run, each of a group of points; 0: none */
 	const char *kind;               /* one of the benchmark's kinds */
 	int family;                     /* AF_INET or AF_INET6 */
 	unsigned sources;               /* addresses from which connections come */

@@ -56,7 +56,7 @@ static const struct known_option {
 	{{"runs", required_argument, NULL, LONG_RUNS}, 0, "    --runs N        repetitions, a process each (default: 5)"},
 	{{"points", required_argument, NULL, LONG_POINTS},
 	 0,
-	 "    --points N      to keep of a run at most, evenly spread (default: all)"},
+	 "    --points N      rows of a run at most, each of a group (default: all)"},
 	{{"kind", required_argument, NULL, LONG_KIND}, 0, NULL},
 	{{"ipv6", no_argument, NULL, '6'}, KBENCH_OPTION_FAMILY, "-6, --ipv6"},
 	{{"sources", required_argument, NULL, LONG_SOURCES},

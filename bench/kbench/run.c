@@ -43,14 +43,15 @@ struct run_record {
 	char directory[PATH_MAX]; /* made by run_directory(); empty: none */
 	unsigned landmarks;
 	struct landmark landmark[LANDMARKS_MAX];
-	unsigned columns, every; /* the distance of n between kept points */
+	unsigned columns, every; /* points in a group, which is a row */
+	int64_t *sorted;         /* room for the values of a group */
 	size_t points, capacity;
 	struct point point[];
 };
 
 void run_point(struct run *run, unsigned n, const int64_t *values) {
 	struct run_record *r = run->record;
-	if (n % r->every || r->points == r->capacity) return;
+	if (r->points == r->capacity) return;
 	struct point *p = &r->point[r->points++];
 	p->n = n;
 	memcpy(p->value, values, r->columns * sizeof *values);
@@ -284,6 +285,29 @@ static const char *verdict_of(const struct benchmark *b, const struct run_record
 	return b->network && counters_moved(&r->moved, words, KBENCH_WORDS_MAX) ? "XPASS" : "PASS";
 }
 
+static int compare_values(const void *a, const void *b) {
+	const int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
+	return (first > second) - (first < second);
+}
+
+/* Prints the first point of a group, and for each column the median, and the maximum with its n. */
+static void print_row(const struct run_record *r, unsigned number, const struct point *group, unsigned count, FILE *out) {
+	int64_t *const value = r->sorted;
+	fprintf(out, "%u\t%u", number, group->n);
+	for (unsigned c = 0; c < r->columns; c++) fprintf(out, "\t%lld", (long long)group->value[c]);
+	for (unsigned c = 0; c < r->columns && r->every > 1; c++) {
+		unsigned most = 0;
+		for (unsigned i = 0; i < count; i++) {
+			value[i] = group[i].value[c];
+			if (value[i] > value[most]) most = i;
+		}
+		const long long max = value[most];
+		qsort(value, count, sizeof *value, compare_values);
+		fprintf(out, "\t%lld\t%lld\t%u", (long long)value[count / 2], max, group[most].n);
+	}
+	putc('\n', out);
+}
+
 static void print_run(const struct benchmark *b, unsigned number, const struct run_record *r, FILE *out) {
 	char words[KBENCH_WORDS_MAX];
 	if (number == 0) {
@@ -293,13 +317,12 @@ static void print_run(const struct benchmark *b, unsigned number, const struct r
 			fprintf(out, "# landmark\t%u\t%s\n", r->landmark[i].n, r->landmark[i].what);
 		fputs("run\tn", out);
 		for (unsigned i = 0; i < r->columns; i++) fprintf(out, "\t%s", b->columns[i]);
+		for (unsigned i = 0; i < r->columns && r->every > 1; i++)
+			fprintf(out, "\t%s.median\t%s.max\t%s.max_n", b->columns[i], b->columns[i], b->columns[i]);
 		putc('\n', out);
 	}
-	for (size_t i = 0; i < r->points; i++) {
-		fprintf(out, "%u\t%u", number, r->point[i].n);
-		for (unsigned j = 0; j < r->columns; j++) fprintf(out, "\t%lld", (long long)r->point[i].value[j]);
-		putc('\n', out);
-	}
+	for (size_t i = 0; i < r->points; i += r->every)
+		print_row(r, number, &r->point[i], r->points - i < r->every ? (unsigned)(r->points - i) : r->every, out);
 	const char *verdict = verdict_of(b, r, words);
 	fprintf(out, "# verdict\t%u\t%s\t%s\n", number, verdict, words);
 	if (*words) fprintf(stderr, "kbench: %s, run %u: %s: %s\n", b->name, number, verdict, words);
@@ -323,6 +346,11 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 	const sigset_t caught = catch_signals();
 	r->capacity = s->count;
 	r->every = s->points && s->points < s->count ? (s->count + s->points - 1) / s->points : 1;
+	r->sorted = malloc(r->every * sizeof *r->sorted);
+	if (!r->sorted) {
+		fprintf(stderr, "kbench: no memory for groups of %u points\n", r->every);
+		return 1;
+	}
 	while (b->columns[r->columns]) r->columns++;
 	measure_in_process(b, &run, &caught);
 	run.count = s->count;
@@ -335,6 +363,7 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 		if (r->outcome == OUTCOME_LIMIT && !status) status = KBENCH_EXIT_LIMIT;
 		if ((failed && interrupt_came) || fflush(out) == EOF) break;
 	}
+	free(r->sorted);
 	munmap(r, size);
 	return status;
 }

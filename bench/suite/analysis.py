@@ -30,8 +30,10 @@ WIDE = 0.8  # an exponent with a wider interval is undecided
 GAP, SAME_SHARE = 1.5, 0.25  # between two levels, and by how much their shares may vary from bin to bin
 LEAST_SHARE = 0.05  # of the points on a level
 TAIL_POINTS = 5  # of a bin, beyond a percentile, at least
+PEAK, PEAK_RUNS, PEAKS_NAMED = 3, 3, 8  # times the median of its group; runs in which it is at the same n
 NEAR = 0.25  # to a whole number: caches bend a straight line by as much; the exponent is shown, too
 SCATTERED = "undecided: the values scatter too much"
+UNKNOWN = {"the values scatter too much", "undecided"}
 MARGIN = 0.02  # results that differ by less are not different
 SIGNIFICANCE = 0.05
 
@@ -39,7 +41,7 @@ SIGNIFICANCE = 0.05
 @dataclass(eq=False)
 class Table:
     """The table of a file. header: {key: values} of the lines that begin with "# key"; runs: {run:
-    {column: array}}, including n; verdicts: {run: (verdict, words)}; landmarks: [(n, words)]."""
+    {column: array}}, including n, and what a group of points has besides its first; verdicts: {run: (verdict, words)}; landmarks: [(n, words)]."""
 
     header: dict = field(default_factory=dict)
     columns: list = field(default_factory=list)
@@ -56,6 +58,15 @@ class Table:
         reached = np.median([run["n"].max() for run in runs]) if runs else 0
         return [(run["n"], run[column]) for run in runs if 2 * run["n"].max() >= reached]
 
+    def medians(self, column):
+        """Returns the series of the medians of groups, or the points if each was kept."""
+        return self.series(f"{column}.median") or self.series(column)
+
+    def maxima(self, column):
+        """Returns [(n, values)] likewise: the greatest value of each group, where it was. Empty if each point was kept."""
+        places, values = self.series(f"{column}.max_n"), self.series(f"{column}.max")
+        return [(place, value) for (_, place), (_, value) in zip(places, values)]
+
     def verdict(self):
         """Returns the worst verdict of the runs, and its reason."""
         order = ["FAIL", "SKIP", "CLIENT", "NOISY", "LIMIT", "XPASS", "PASS"]
@@ -71,7 +82,7 @@ def load(path):
 
 def parse(text):
     """Returns the table that kbench has printed."""
-    table, rows = Table(), []
+    table, rows, names = Table(), [], []
     for number, line in enumerate(text.splitlines(), 1):
         cells = line.removeprefix("# ").split("\t")
         if line.startswith("# verdict"):
@@ -80,21 +91,22 @@ def parse(text):
             table.landmarks.append((int(cells[1]), cells[2]))
         elif line.startswith("#"):
             table.header[cells[0]] = cells[1:]
-        elif not table.columns:
-            table.columns = cells[2:]
+        elif not names:
+            names = cells[2:]
         else:
             try:
                 rows.append([int(cell) for cell in cells])
-                if len(rows[-1]) != len(table.columns) + 2:
+                if len(rows[-1]) != len(names) + 2:
                     raise ValueError("columns")
             except ValueError:
-                raise ValueError(f"line {number}: not a row of {len(table.columns) + 2} numbers") from None
-    if not table.columns:
+                raise ValueError(f"line {number}: not a row of {len(names) + 2} numbers") from None
+    if not names:
         raise ValueError("not a table of kbench")
-    values = np.array(rows, dtype=np.int64).reshape(-1, len(table.columns) + 2)
+    table.columns = [name for name in names if "." not in name]
+    values = np.array(rows, dtype=np.int64).reshape(-1, len(names) + 2)
     for run in table.verdicts:
         own = values[values[:, 0] == run]
-        table.runs[run] = {name: own[:, 1 + i] for i, name in enumerate(["n", *table.columns])}
+        table.runs[run] = {name: own[:, 1 + i] for i, name in enumerate(["n", *names])}
     return table
 
 
@@ -338,9 +350,32 @@ def tail_words(series):
         words = class_of(x[enough], y[enough], edges[:-1][enough]).removeprefix("undecided: ")
         kinds = set(re.sub(r"[\d.]+", "", words).split(" or "))
         middle = middle or kinds
-        if not kinds & {*middle, "the values scatter too much", "undecided"}:
+        if middle & UNKNOWN:
+            return ""
+        if not kinds & (middle | UNKNOWN):
             found.append(f"{percentile} %: {words}")
     return "; ".join(found)
+
+
+def peaks(table, column):
+    """Returns [(n, factor)] of single points that are PEAK times the median of their group, at the same n in each of PEAK_RUNS
+    runs or more, as when a table of the kernel grows."""
+    medians, maxima = table.medians(column), table.maxima(column)
+    if len(maxima) < PEAK_RUNS:
+        return []
+    runs = [{int(n): value / middle for n, value, middle in zip(places, values, middles) if value >= PEAK * middle > 0}
+            for (places, values), (_, middles) in zip(maxima, medians)]  # fmt: skip
+    everywhere = set.intersection(*map(set, runs))
+    return [(n, float(np.median([run[n] for run in runs]))) for n in sorted(everywhere)]
+
+
+def peak_words(table, column):
+    """Says in words where the peaks are; "" if there are none."""
+    found = peaks(table, column)
+    if not found:
+        return ""
+    places = ", ".join(str(n) for n, _ in found[:PEAKS_NAMED]) + (f" and {len(found) - PEAKS_NAMED} more" if len(found) > PEAKS_NAMED else "")
+    return f"peaks in every run at {places}, of up to {times_words(max(times for _, times in found))} as much"
 
 
 # --- comparison ---

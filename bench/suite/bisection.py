@@ -9,7 +9,7 @@ def levels_of(table):
     """Returns {column: level}, over the valid runs."""
     found = {}
     for column in table.columns:
-        levels = sorted(level for level in analysis.levels(table.series(column)) if level > 0)
+        levels = sorted(level for level in analysis.levels(table.medians(column)) if level > 0)
         if levels:
             found[column] = levels[len(levels) // 2]
     return found

@@ -118,3 +118,27 @@ def test_a_difference_is_shown_with_its_size():
 
 def test_few_runs_show_nothing():
     assert analysis.difference(runs_of(LAWS["O(1)"], runs=1), runs_of(LAWS["O(n)"], runs=1)).words.endswith("too few runs")
+
+
+def grouped(peaks, runs=RUNS, every=15, last=15_000):
+    """Returns a table of groups of a constant time, with noise, a spike of each run alone, and peaks at the same n in each run."""
+    lines = ["run\tn\tx_ns\tx_ns.median\tx_ns.max\tx_ns.max_n"]
+    for run in range(runs):
+        values = np.round(1000 * np.random.default_rng(run).lognormal(0, 0.1, last))
+        values[[103 + 1000 * run, *peaks]] = 50_000
+        for at in range(0, last, every):
+            group = values[at : at + every]
+            lines.append("\t".join(f"{value:.0f}" for value in (run, at, group[0], np.median(group), group.max(), at + group.argmax())))
+        lines.append(f"# verdict\t{run}\tPASS\t")
+    return analysis.parse("\n".join(lines))
+
+
+def test_peaks_that_each_run_has_are_told_from_spikes():
+    table = grouped([253, 509, 1021, 2045, 4093, 8189])
+    assert [n for n, _ in analysis.peaks(table, "x_ns")] == [253, 509, 1021, 2045, 4093, 8189]
+    assert analysis.peak_words(table, "x_ns") == "peaks in every run at 253, 509, 1021, 2045, 4093, 8189, of up to 50 times as much"
+    assert table.columns == ["x_ns"] and analysis.growth(table.medians("x_ns")).words == "O(1)"
+
+
+def test_spikes_are_no_peaks():
+    assert not analysis.peak_words(grouped([]), "x_ns") and not analysis.peaks(grouped([253], runs=2), "x_ns")

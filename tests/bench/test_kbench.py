@@ -115,11 +115,23 @@ def test_a_child_that_cannot_run_its_program_ends_the_run(plain, tmp_path):
     assert output.count("\n0\t") == int(re.search(r"exec at (\d+)", error)[1])
 
 
-def test_fewer_points_are_evenly_spread(plain):
+def test_a_group_of_points_is_a_row_with_its_maximum(plain):
+    """What a group is like is told by a run with all points that has the same ones: those of mmap are kept until it ends."""
     table = table_of(kbench(plain, "socket", "-n", 100, "--points", 10, "--runs", 1))
-    assert list(table.runs[0]["n"]) == list(range(0, 100, 10))
-    table = table_of(kbench(plain, "socket", "-n", 100, "--points", 60, "--runs", 1))
-    assert list(table.runs[0]["n"]) == list(range(0, 100, 2))
+    run = table.runs[0]
+    assert list(run["n"]) == list(range(0, 100, 10)) and table.columns == ["socket_ns"]
+    assert ((run["n"] <= run["socket_ns.max_n"]) & (run["socket_ns.max_n"] < run["n"] + 10)).all()
+    assert ((run["socket_ns"] <= run["socket_ns.max"]) & (run["socket_ns.median"] <= run["socket_ns.max"])).all()
+    first = run["socket_ns.max_n"] == run["n"]
+    assert (run["socket_ns"][first] == run["socket_ns.max"][first]).all()
+
+
+def test_the_last_group_may_be_smaller(plain):
+    table = table_of(kbench(plain, "mmap", "-n", 101, "--points", 60, "--runs", 1))
+    assert list(table.runs[0]["n"]) == list(range(0, 101, 2)) and table.columns == COLUMNS["mmap"]
+    for column in table.columns:
+        assert table.runs[0][f"{column}.max_n"][-1] == 100
+        assert table.runs[0][column][-1] == table.runs[0][f"{column}.median"][-1] == table.runs[0][f"{column}.max"][-1]
 
 
 @pytest.mark.parametrize("arguments", [["stream"], ["stream", "--kind", "multicast"], ["forward"], ["relay"]])

@@ -114,3 +114,9 @@ def test_the_crowd_is_shown_if_it_was_measured(tmp_path, results):
     assert "A crowd" not in report(tmp_path, results[0])
     (tmp_path / "slashdot.tsv").unlink()
     assert "make slashdot" in report(tmp_path, "--crowd", tmp_path, results[0], status=1)
+
+
+def test_two_results_fit_in_two_megabytes(tmp_path):
+    """The size of a page is that of the pixels that have points, not of the points."""
+    one, two = (Path(__file__).parents[2] / "bench" / "results" / name for name in ("example-6.1", "example-6.12"))
+    assert len(report(tmp_path, one, two)) < 2_000_000
