@@ -122,6 +122,8 @@ def test_a_measurement_that_is_terminated_ends_all_that_it_started(plain, tmp_pa
         assert process.wait(END_S) == 128 + signal.SIGTERM, (tmp_path / "words").read_text()
         assert wait_until(lambda: not left(), 2), left()
         assert "Traceback" not in (tmp_path / "words").read_text()
+        if name.startswith("suite"):
+            assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
