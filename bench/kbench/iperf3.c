@@ -26,9 +26,11 @@ static uint64_t bytes_of(const struct net *net, const char *line) {
 	return (uint64_t)(kilobits * 1000 / 8 * (to - from));
 }
 
-/* Starts iperf3, which ends with this process, and writes to out. Returns false if it cannot be started. */
-static bool start(char *const *words, int out) {
+/* Starts iperf3, which ends with this process, and writes to out. Returns false if it cannot be started, and sets
+ * process. */
+static bool start(char *const *words, int out, _Atomic pid_t *process) {
 	const pid_t child = fork();
+	if (child > 0) atomic_store(process, child);
 	if (child != 0) return child != -1;
 	run_child();
 	(void)dup2(out, STDOUT_FILENO);
@@ -53,7 +55,7 @@ static void *listen_to(void *argument) {
 	char *const words[] = {"iperf3", "-s", "-p", port, "-i", "0.1", "-f", "k", "--forceflush", NULL};
 	int output[2];
 	snprintf(port, sizeof port, "%d", NET_PORT);
-	if (pipe2(output, O_CLOEXEC) == -1 || !start(words, output[1])) return NULL;
+	if (pipe2(output, O_CLOEXEC) == -1 || !start(words, output[1], &net->counters->receiver)) return NULL;
 	close(output[1]);
 	FILE *in = fdopen(output[0], "r");
 	while (in && fgets(line, sizeof line, in)) {
@@ -79,6 +81,7 @@ void iperf3_send(struct net *net, unsigned number) {
 	snprintf(seconds, sizeof seconds, "%d", RUN_S);
 	snprintf(streams, sizeof streams, "%u", net->settings->streams);
 	const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (nowhere == -1 || !start(words, nowhere)) return; /* nothing is received then, which is reported */
-	while (true) pause();                                /* the child would end with this thread */
+	if (nowhere == -1 || !start(words, nowhere, &net->counters->sender))
+		return;           /* nothing is received then, which is reported */
+	while (true) pause(); /* the child would end with this thread */
 }

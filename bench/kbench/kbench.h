@@ -9,12 +9,13 @@
 #include <stdio.h>
 
 enum {
-	KBENCH_VALUES_MAX = 4,  /* columns of a point, besides n */
-	KBENCH_KINDS_MAX = 6,   /* variants of a benchmark */
-	KBENCH_WARM_UP = 200,   /* n in the first run, which is discarded */
-	KBENCH_WORDS_MAX = 512, /* bytes of messages about a run */
-	RUN_S = 600,            /* seconds after which a run is killed */
-	KBENCH_EXIT_LIMIT = 3   /* exit status: a limit was reached; the results up to there are valid */
+	KBENCH_VALUES_MAX = 6,     /* columns of a point, besides n */
+	KBENCH_KINDS_MAX = 6,      /* variants of a benchmark */
+	KBENCH_WARM_UP = 200,      /* n in the first run, which is discarded */
+	KBENCH_WORDS_MAX = 512,    /* bytes of messages about a run */
+	RUN_S = 600,               /* seconds after which a run is killed */
+	KBENCH_QUEUED_PERCENT = 2, /* of a run, for which it may wait for a processor */
+	KBENCH_EXIT_LIMIT = 3      /* exit status: a limit was reached; the results up to there are valid */
 };
 
 /* A set of the options that only some benchmarks have. */
@@ -61,6 +62,7 @@ struct benchmark {
 	unsigned count;                             /* the default */
 	unsigned options, streams_max;
 	unsigned warm_up;                /* n in the first run, which is discarded; 0: KBENCH_WARM_UP */
+	bool alone;                      /* one process measures, which waits for a processor only if others take it */
 	bool network;                    /* each run has its own network namespace, if possible */
 	int (*measure)(struct run *run); /* returns 0, or -1 after run_stop(), run_skip() or run_fail() */
 };

@@ -128,6 +128,10 @@ static int join(struct net *net, enum net_path path, net_part *receiver, net_par
 	atomic_store(&net->counters->stop, false);
 	if (start_other(net, path, true, receiver) == -1) return -1;
 	if (three && !(net->loopback && path == NET_ROUTED) && start_other(net, path, false, middle) == -1) return -1;
+	struct net_counters *const c = net->counters;
+	atomic_store(&c->sender, getpid());
+	if (!atomic_load(&c->receiver)) atomic_store(&c->receiver, others[0].pid); /* unless it has started a program */
+	if (path == NET_RELAYED) atomic_store(&c->relay, others[1].pid);
 	if (!net->loopback && (link_make(0, others[three].pid) == -1 || set_up_end(net, 0, 1, three ? 1 : -1) == -1))
 		return -1;
 	for (int i = other_count - 1; i >= 0; i--) /* the middle one makes the last one's link */
@@ -215,6 +219,24 @@ static int64_t per_megabyte(int64_t ns, uint64_t bytes, uint64_t datagrams) {
 	return ns > 0 ? (int64_t)((double)ns * 1e6 / units) + 1 : 1;
 }
 
+/* Returns the processor time of a process so far, in ns, or 0 if there is none. */
+static int64_t process_ns(pid_t pid) {
+	clockid_t clock;
+	return pid && clock_getcpuclockid(pid, &clock) == 0 ? (int64_t)(machine_seconds(clock) * 1e9) : 0;
+}
+
+/* Processor times, in ns. */
+struct used {
+	int64_t all, sender, receiver; /* all: of the relay, or of all processors */
+};
+
+static struct used used_so_far(const struct net *net) {
+	const struct net_counters *c = net->counters;
+	return (struct used){.all = net->relayed ? process_ns(atomic_load(&c->relay)) : busy_ns(),
+						 .sender = process_ns(atomic_load(&c->sender)),
+						 .receiver = process_ns(atomic_load(&c->receiver))};
+}
+
 /* Waits for the first bytes or datagrams, for at most READY_MS. */
 static void await_first(const struct net_counters *c) {
 	const struct timespec pause_time = {.tv_nsec = 1000000};
@@ -225,22 +247,25 @@ static void await_first(const struct net_counters *c) {
 static int measure(struct net *net, struct run *run) {
 	struct net_counters *c = net->counters;
 	await_first(c);
-	int64_t start = machine_clock_ns(), then = start, cpu = atomic_load(&c->middle_cpu_ns), busy = busy_ns();
+	int64_t start = machine_clock_ns(), then = start;
+	struct used used = used_so_far(net);
 	uint64_t received = atomic_load(&c->received), sent = packets(net);
 	for (unsigned n = 0; n < run->count; n++) {
 		int64_t next = start + (int64_t)(n + 1) * NET_INTERVAL_MS * 1000000;
 		struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-		int64_t now = machine_clock_ns(), now_cpu = atomic_load(&c->middle_cpu_ns), now_busy = busy_ns();
+		const int64_t now = machine_clock_ns(), passed = now - then;
+		const struct used now_used = used_so_far(net);
 		uint64_t now_received = atomic_load(&c->received), now_sent = packets(net);
-		int64_t passed = now - then, used = net->relayed ? now_cpu - cpu : now_busy - busy;
+		const int64_t all = now_used.all - used.all;
 		run_point(run, n,
 				  (int64_t[]){(int64_t)((double)(now_received - received) * 8e3 / (double)passed),
-							  (int64_t)((double)(now_sent - sent) * 1e9 / (double)passed), used * 100 / passed,
-							  per_megabyte(used, now_received - received, net->datagrams ? now_sent - sent : 0)});
+							  (int64_t)((double)(now_sent - sent) * 1e9 / (double)passed), all * 100 / passed,
+							  per_megabyte(all, now_received - received, net->datagrams ? now_sent - sent : 0),
+							  (now_used.sender - used.sender) * 100 / passed,
+							  (now_used.receiver - used.receiver) * 100 / passed});
 		then = now;
-		cpu = now_cpu;
-		busy = now_busy;
+		used = now_used;
 		received = now_received;
 		sent = now_sent;
 	}

@@ -36,7 +36,7 @@ struct net_counters {
 	_Alignas(128) atomic_bool stop;
 	_Alignas(128) atomic_uint_fast64_t datagrams; /* that were received */
 	atomic_uint ready;                            /* processes that are ready to receive */
-	_Atomic int64_t middle_cpu_ns;                /* processor time of the relay */
+	_Atomic pid_t sender, receiver, relay;        /* whose processor time counts */
 };
 
 struct net {
@@ -57,8 +57,9 @@ typedef void net_stream(struct net *net, unsigned number);
 
 /* Sets up the path, starts the other processes and the streams, and keeps a point every NET_INTERVAL_MS until there are
  * run->count. A point has what was received, in Mbit/s; packets a second, which are datagrams that were received or,
- * without datagrams, packets that left the sender's interfaces; and the processor time of the relay or, without one, of
- * all processors, in percent of one. middle: for NET_RELAYED. Returns 0, or -1 after run_stop() or run_skip(). */
+ * without datagrams, packets that left the sender's interfaces; the processor time of the relay or, without one, of all
+ * processors, in percent of one, and for a megabyte; and that of the sender's and the receiver's processes. middle: for
+ * NET_RELAYED. Returns 0, or -1 after run_stop() or run_skip(). */
 int net_run(struct run *run, enum net_path path, bool datagrams, net_part *receiver, net_part *middle,
 			net_stream *sender);
 
@@ -80,7 +81,8 @@ union net_address net_port_of(const union net_address *address, unsigned number)
 
 /* The members that the network benchmarks have in common. */
 #define NET_BENCHMARK                                                                                                  \
-	.n = "steps of 100 ms", .columns = {"received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"},             \
+	.n = "steps of 100 ms", .columns = {"received_mbit_s", "packets_s",      "cpu_percent",                            \
+										"megabyte_cpu_ns", "sender_percent", "receiver_percent"},                      \
 	.count = 30, .warm_up = NET_WARM_UP, .streams_max = NET_STREAMS_MAX, .network = true
 
 #endif

@@ -106,7 +106,8 @@ const struct benchmark benchmark_stream = {
 	.how = "The sender sends as fast as it can; only what the receiver has read counts. Packets are datagrams "
 		   "received; with "
 		   "TCP those that left the sender's interfaces, of up to 64 KB. cpu: of all processors, 100 is one; "
-		   "megabyte cpu: their time for a megabyte, or a million empty datagrams.",
+		   "megabyte cpu: their time for a megabyte, or a million empty datagrams; sender, receiver: of their "
+		   "processes.",
 	NET_BENCHMARK,
 	.kinds = {"tcp", "udp", "multicast", "iperf3"},
 	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_LINK | KBENCH_OPTION_SIZE,

@@ -13,6 +13,7 @@ import analysis
 import pytest
 from gatling import eventually, runnable
 
+NETWORK = ["received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns", "sender_percent", "receiver_percent"]
 COLUMNS = {
     "socket": ["socket_ns"],
     "bind": ["socket_ns", "bind_ns"],
@@ -22,9 +23,9 @@ COLUMNS = {
     "files": ["open_ns", "mmap_ns", "touch_ns"],
     "event": ["event_ns"],
     "download": ["kilobytes_s"],
-    "stream": ["received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"],
-    "relay": ["received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"],
-    "forward": ["received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"],
+    "stream": NETWORK,
+    "relay": NETWORK,
+    "forward": NETWORK,
 }
 POINTS = {"download": 4, "stream": 4, "relay": 4, "forward": 4}  # otherwise 60
 KINDS = [("socket", "udp"), ("socket", "unix"), ("bind", "reuse"), ("fork", "exec"), ("fork", "spawn"), ("fork", "thread"),
