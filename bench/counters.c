@@ -60,6 +60,19 @@ void counters_ticks(uint64_t tick[COUNTERS_TICKS]) {
 	if (in) fclose(in);
 }
 
+/* Adds up how often each core was throttled, where the kernel shows it. */
+static uint64_t read_throttled(void) {
+	uint64_t sum = 0;
+	for (int i = 0;; i++) {
+		char path[96], line[32];
+		snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", i);
+		FILE *in = fopen(path, "r");
+		if (!in) return sum;
+		if (fgets(line, sizeof line, in)) sum += strtoull(line, NULL, 10);
+		fclose(in);
+	}
+}
+
 void counters_read(struct counters *c) {
 	*c = (struct counters){0};
 	read_pairs(c, "/proc/net/netstat");
@@ -69,16 +82,22 @@ void counters_read(struct counters *c) {
 	counters_ticks(tick);
 	for (int i = 0; i < COUNTERS_TICKS; i++) c->ticks += tick[i];
 	c->stolen = tick[COUNTERS_TICKS_STOLEN];
+	c->throttled = read_throttled();
 }
 
 struct counters counters_since(const struct counters *now, const struct counters *before) {
-	struct counters since = {.ticks = now->ticks - before->ticks, .stolen = now->stolen - before->stolen};
+	struct counters since = {.ticks = now->ticks - before->ticks,
+							 .stolen = now->stolen - before->stolen,
+							 .throttled = now->throttled - before->throttled};
 	for (int i = 0; i < COUNTERS; i++) since.value[i] = now->value[i] - before->value[i];
 	return since;
 }
 
 bool counters_stolen(const struct counters *c, char *text, size_t size) {
-	if (c->stolen * 1000 <= c->ticks * COUNTERS_STOLEN_PER_MILLE) return false;
+	if (c->throttled)
+		snprintf(text, size, "a processor got too hot, and slower, %llu times", (unsigned long long)c->throttled);
+	if (c->throttled) return true;
+	if (c->stolen * 100 <= c->ticks * COUNTERS_STOLEN_PERCENT) return false;
 	snprintf(text, size, "others on the host took %.1f %% of the processors",
 			 100 * (double)c->stolen / (double)c->ticks);
 	return true;

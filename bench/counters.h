@@ -12,6 +12,7 @@ enum { COUNTERS = 11 };
 struct counters {
 	uint64_t value[COUNTERS];
 	uint64_t ticks, stolen; /* of all processors; stolen: by other guests of the host */
+	uint64_t throttled;     /* how often a processor became slower since it was too hot */
 };
 
 /* The names in /proc/net/netstat and /proc/net/snmp, and "softnet_dropped". */
@@ -26,10 +27,10 @@ void counters_read(struct counters *counters);
 /* Returns the differences between now and before. */
 struct counters counters_since(const struct counters *now, const struct counters *before);
 
-/* counters_stolen() returns whether other guests took more than COUNTERS_STOLEN_PER_MILLE of the processors' time,
- * counters_moved() whether a counter has changed. If so, they describe it in text (size bytes); otherwise they leave
- * text alone. */
-enum { COUNTERS_STOLEN_PER_MILLE = 10 };
+/* counters_stolen() returns whether other guests took more than COUNTERS_STOLEN_PERCENT of the processors' time, or
+ * heat made one slower; counters_moved() whether a counter has changed. If so, they describe it in text (size bytes);
+ * otherwise they leave text alone. */
+enum { COUNTERS_STOLEN_PERCENT = 2 };
 bool counters_stolen(const struct counters *counters, char *text, size_t size);
 bool counters_moved(const struct counters *counters, char *text, size_t size);
 

@@ -85,6 +85,8 @@ void machine_describe(FILE *out, int argc, char **argv) {
 	if (uname(&system) == 0) fprintf(out, "# kernel\t%s %s %s\n", system.sysname, system.release, system.version);
 	print_line(out, "cpu", "/proc/cpuinfo", "model name");
 	fprintf(out, "# cpus\t%ld\n# mechanism\t%s\n", sysconf(_SC_NPROCESSORS_ONLN), io_mechanism());
+	print_line(out, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "");
+	print_line(out, "frequency_khz", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "");
 	print_line(out, "clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource", "");
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	fprintf(out, "# clock_ns\tresolution %ld, a reading costs %lld\n", resolution.tv_nsec, (long long)clock_cost_ns());

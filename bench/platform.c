@@ -55,6 +55,7 @@ void platform_remember_program(const char *argument) { program = argument; }
 #ifdef __linux__
 
 void platform_end_with_parent(void) { (void)prctl(PR_SET_PDEATHSIG, SIGKILL); }
+void platform_adopt_orphans(void) { (void)prctl(PR_SET_CHILD_SUBREAPER, 1); }
 void platform_name_process(const char *name) { (void)prctl(PR_SET_NAME, name, 0, 0, 0); }
 const char *platform_program(void) { return "/proc/self/exe"; }
 bool platform_linked_statically(void) { return !getauxval(AT_BASE); }
@@ -62,6 +63,7 @@ bool platform_linked_statically(void) { return !getauxval(AT_BASE); }
 #else
 
 void platform_end_with_parent(void) {}
+void platform_adopt_orphans(void) {}
 void platform_name_process(const char *name) { (void)name; }
 const char *platform_program(void) { return program; }
 bool platform_linked_statically(void) { return false; }

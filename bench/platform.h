@@ -19,6 +19,9 @@ int platform_socketpair(int end[2]);
 /* Makes the system end this process when its parent ends, where it can. */
 void platform_end_with_parent(void);
 
+/* Makes descendants whose parent ends children of this process, where the system can. */
+void platform_adopt_orphans(void);
+
 /* Names this process, for programs that sample its stacks, where the system can. */
 void platform_name_process(const char *name);
 

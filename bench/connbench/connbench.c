@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include "bench/connbench/ask.h"
+#include "bench/connbench/plot.h"
+#include "bench/counters.h"
 #include "bench/interrupt.h"
 #include "bench/machine.h"
+#include "bench/others.h"
 #include "bench/platform.h"
 #include "bench/usage.h"
 #include "io/io.h"
@@ -24,7 +27,8 @@ enum {
 	WARM_UP = 100,      /* requests before the first sample */
 	SLOW_BUFFER = 2048, /* bytes of the receive buffer of a slow reader */
 	SLOW_BYTES = 64,    /* bytes that a slow reader reads for each new connection */
-	ERROR_MAX = 512
+	ERROR_MAX = 512,
+	VERDICT_MAX = 512
 };
 
 #define LOOPBACK_SOURCES "127.0.1.0/24"
@@ -44,6 +48,7 @@ static const char *source_net; /* the value of --source; NULL: the kernel choose
 static struct target target;
 static struct sources sources;
 static enum idle idle;
+static struct plot *plot; /* of --plot; NULL: none */
 
 static int connect_from(uint32_t source, int receive_buffer, int64_t *connect_ns, struct ask_stop *stop) {
 	return ask_connect(loop, &target, &sources, source, receive_buffer, connect_ns, stop);
@@ -165,6 +170,10 @@ static int take_sample(unsigned open, const int *holder, unsigned per_holder, st
 	if (result == 0 && sampled)
 		result = order(holder[(unsigned)random() % open / per_holder], ORDER_SAMPLE, &held, stop);
 	if (result == -1) return -1;
+	if (plot)
+		plot_row(plot,
+				 &(struct plot_row){
+					 .open = open, .connect = fresh.connect, .whole_new = fresh.times.whole, .whole_idle = held.whole});
 	printf("%u\t%lld\t%lld\t%lld\t", open, (long long)fresh.connect, (long long)fresh.times.first_byte,
 		   (long long)fresh.times.whole);
 	if (sampled) printf("%lld\t%lld\n", (long long)held.first_byte, (long long)held.whole);
@@ -231,6 +240,7 @@ static const char help[] = "usage: connbench [options] URL\n"
 						   "                  large)\n"
 						   "      --source NET connect from the addresses of NET, as 127.0.1.0/24 (the\n"
 						   "                  default for many connections on loopback)\n"
+						   "      --plot FILE draw the table there, as SVG, with gnuplot\n"
 						   "  -h, --help\n";
 
 static enum idle idle_of(const char *name) {
@@ -239,7 +249,7 @@ static enum idle idle_of(const char *name) {
 	usage_refuse("--idle is silent, answered, half or slow, not '%s'", name);
 }
 
-enum { LONG_IDLE = 256, LONG_SOURCE };
+enum { LONG_IDLE = 256, LONG_SOURCE, LONG_PLOT };
 
 static void take_source(const char *net) {
 	if (sources_parse(&sources, net) == -1)
@@ -258,12 +268,15 @@ static uint64_t connections_in_all(const struct curve *p) {
 	return p->connections + WARM_UP + ((uint64_t)p->connections / p->every + 1) * p->samples;
 }
 
-static void parse_options(struct curve *p, int argc, char **argv) {
+/* Returns the path of --plot, or NULL. */
+static const char *parse_options(struct curve *p, int argc, char **argv) {
 	static const struct option long_options[] = {{"idle", required_argument, NULL, LONG_IDLE},
 												 {"source", required_argument, NULL, LONG_SOURCE},
+												 {"plot", required_argument, NULL, LONG_PLOT},
 												 {"help", no_argument, NULL, 'h'},
 												 {0}};
 	char error[ERROR_MAX];
+	const char *plot_path = NULL;
 	struct target_options request = {.method = "GET"};
 	*p = (struct curve){.connections = 1000, .every = 10, .samples = 5};
 	idle = IDLE_ANSWERED;
@@ -275,6 +288,7 @@ static void parse_options(struct curve *p, int argc, char **argv) {
 		case 's': p->samples = (unsigned)usage_whole_number("-s", optarg, 1, 1e6); break;
 		case LONG_IDLE: idle = idle_of(optarg); break;
 		case LONG_SOURCE: take_source(optarg); break;
+		case LONG_PLOT: plot_path = optarg; break;
 		case 'h': usage_help(help);
 		default: usage_bad_option(c, argv);
 		}
@@ -284,6 +298,25 @@ static void parse_options(struct curve *p, int argc, char **argv) {
 	if (!source_net && connections_in_all(p) > SOURCE_CONNECTIONS_MAX && on_loopback()) take_source(LOOPBACK_SOURCES);
 	if (target.host) usage_refuse("'%s': connbench speaks no TLS", argv[optind]);
 	if (sources.count) sources_require(&sources, target.address.ss_family, target.url);
+	return plot_path;
+}
+
+/* Prints a verdict like those of httpbench(1), and why. */
+static void print_verdict(const struct ask_stop *stop, const struct counters *before, struct others *others) {
+	struct counters now;
+	char why[VERDICT_MAX] = "", took[OTHERS_TEXT];
+	counters_read(&now);
+	now = counters_since(&now, before);
+	const char *verdict = "PASS";
+	const bool disturbed = others_end(others, took);
+	if (disturbed) snprintf(why, sizeof why, "%s", took);
+	if (stop->call) verdict = "LIMIT";
+	else if (interrupt_came) verdict = "FAIL";
+	else if (disturbed || counters_stolen(&now, why, sizeof why)) verdict = "NOISY";
+	else if (counters_moved(&now, why, sizeof why)) verdict = "XPASS";
+	if (stop->call) snprintf(why, sizeof why, "%s", limit_of(stop->error));
+	else if (interrupt_came) snprintf(why, sizeof why, "interrupted");
+	printf("# verdict\t%s\t%s\n", verdict, why);
 }
 
 int main(int argc, char **argv) {
@@ -292,7 +325,7 @@ int main(int argc, char **argv) {
 	unsigned open = 0;
 	usage_program = "connbench";
 	setvbuf(stdout, NULL, _IOLBF, 0); /* so that samples are not lost, however the run ends */
-	parse_options(&plan, argc, argv);
+	const char *plot_path = parse_options(&plan, argc, argv);
 	plan.per_holder = machine_connections(HOLD_MAX);
 	if (plan.connections > (unsigned long)plan.per_holder * HOLDERS_MAX)
 		usage_refuse("%u connections take more than %d processes with %u each, a limit that ulimit -n sets",
@@ -300,10 +333,14 @@ int main(int argc, char **argv) {
 	signal(SIGPIPE, SIG_IGN);
 	loop = io_loop_new();
 	if (!loop) usage_refuse("cannot wait for events: %s", strerror(errno));
+	if (plot_path) plot = plot_begin(plot_path, "Connections to a server, and requests, against those that are open");
 	machine_describe(stdout, argc, argv);
 	printf("# idle\t%s\n# source\t%s\n", idle_name[idle], source_net ? source_net : "-");
 	printf("# open\tconnect_ns\tfirst_byte_new_ns\twhole_new_ns\tfirst_byte_idle_ns\twhole_idle_ns\n");
 	interrupt_catch();
+	struct counters before;
+	struct others *others = others_begin((const struct sockaddr *)&target.address, NULL);
+	counters_read(&before);
 	if (warm_up(&stop) == 0) open = run_curve(&plan, &stop);
 	if (interrupt_came) {
 		printf("# interrupted\tat %u connections\n", open);
@@ -311,9 +348,11 @@ int main(int argc, char **argv) {
 	}
 	if (stop.call)
 		printf("# limit\t%s at %u connections: %s: %s\n", limit_of(stop.error), open, stop.call, ask_why(&stop));
+	print_verdict(&stop, &before, others);
+	const int drawn = plot ? plot_end(plot) : 0;
 	target_free(&target);
 	io_loop_free(loop);
-	if (!stop.call) return usage_end(0);
+	if (!stop.call) return usage_end(drawn == 0 ? 0 : 1);
 	fprintf(stderr, "connbench: ended at %u connections by %s (%s: %s)\n", open, limit_of(stop.error), stop.call,
 			ask_why(&stop));
 	return usage_end(3);

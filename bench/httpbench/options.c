@@ -302,6 +302,7 @@ static const struct row table[] = {
 	{"--insecure", 0, NULL, "https:// with any certificate", FLAG(o.plan.tls.insecure)},
 	{"--resume", 0, NULL, "https:// with the session of an earlier connection", FLAG(o.plan.tls.resume)},
 	{"--seed", 0, "N", "of all that is random (default: 1)", LONG_COUNT(o.plan.seed, 0, 1e15)},
+	{"--backends", 0, "NAME,...", "programs that work for the server, as php-fpm", TEXT(o.plan.backends)},
 	{"--rank", 0, "N, --ranks N",
 	 "one of several generators, from 0, that share rate\n"
 	 "and requests; also from MPI, Slurm, Kubernetes, GNU\n"
@@ -409,6 +410,7 @@ static void settle_load(struct plan *p) {
 		usage_refuse("--threads %u: there are more threads than --connections %u", p->clients, p->connections);
 	if (p->rank >= p->ranks && p->ranks > 1) usage_refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
 	if (p->sources.count && p->ranks > 1) sources_share(&p->sources, p->rank, p->ranks);
+	if (p->ranks > 1 && !p->backends) p->backends = usage_program; /* the other ranks may be on this machine */
 	p->rate /= p->ranks;
 	if (p->requests && p->requests < p->ranks) usage_refuse("--requests has to be at least --ranks");
 	if (p->requests) p->requests = (p->requests + p->ranks - 1 - p->rank % p->ranks) / p->ranks;

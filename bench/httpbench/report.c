@@ -124,13 +124,12 @@ static void print_own_cost(FILE *out, const struct plan *plan, const struct run 
 			plan->websocket ? "message" : "request", spun_s * us);
 }
 
-/* Prints how long the clients' threads waited for a processor, if it is much: the durations include this time, although
- * the server does not cause it. */
+/* Prints how long the clients' threads waited for a processor, if it is much: the durations include this time. */
 static void print_queued(FILE *out, const struct plan *plan, const struct run *r) {
 	const double percent = run_queued_percent(plan, r);
 	if (percent <= REPORT_QUEUED_PERCENT) return;
-	fprintf(out, "processor  waited for it for %.0f %% of the time: other programs%s took it\n", percent,
-			plan->clients > io_processors() ? ", or threads," : "");
+	fprintf(out, "processor  waited for it for %.0f %% of the time: %sthe server or others took it\n", percent,
+			plan->clients > io_processors() ? "its threads, " : "");
 }
 
 static unsigned long long due(const struct measures *m) {
@@ -168,6 +167,7 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 		char why[VERDICT_TEXT];
 		const enum verdict verdict = verdict_of(plan, r, why);
 		print_wrapped(out, "verdict", "%s%s%s", verdict_name[verdict], *why ? ": " : "", why);
+		if (*r->others && verdict != VERDICT_NOISY) print_wrapped(out, "processor", "%s", r->others);
 	}
 	fputs("\n", out);
 	report_durations(out, "\n", plan, m);

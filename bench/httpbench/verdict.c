@@ -73,8 +73,8 @@ static bool failed(const struct measures *m, char *text) {
 
 static bool waited_for_processors(const struct plan *plan, const struct run *r, char *text) {
 	const double percent = run_queued_percent(plan, r);
-	snprintf(text, VERDICT_TEXT, "it waited for a processor for %.0f %% of the time: other programs%s took it", percent,
-			 plan->clients > io_processors() ? ", or threads," : "");
+	snprintf(text, VERDICT_TEXT, "it waited for a processor for %.0f %% of the time: %sthe server or others took it",
+			 percent, plan->clients > io_processors() ? "its threads, " : "");
 	return percent > VERDICT_QUEUED_PERCENT;
 }
 
@@ -92,6 +92,10 @@ enum verdict verdict_of(const struct plan *plan, const struct run *r, char *text
 		return VERDICT_CONNECTIONS;
 	}
 	if (failed(m, text)) return VERDICT_FAILED;
+	if (*r->others) {
+		snprintf(text, VERDICT_TEXT, "%s", r->others);
+		return VERDICT_NOISY;
+	}
 	if (counters_stolen(&r->counters, text, VERDICT_TEXT) || waited_for_processors(plan, r, text)) return VERDICT_NOISY;
 	*text = '\0';
 	return counters_moved(&r->counters, text, VERDICT_TEXT) ? VERDICT_XPASS : VERDICT_PASS;

@@ -53,5 +53,6 @@ const struct benchmark benchmark_bind = {
 	.count = 19000,
 	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_PORTS,
 	.network = true,
+	.alone = true,
 	.measure = measure,
 };

@@ -59,5 +59,6 @@ const struct benchmark benchmark_files = {
 	.columns = {"open_ns", "mmap_ns", "touch_ns"},
 	.count = 10000,
 	.options = KBENCH_OPTION_DIRECTORY,
+	.alone = true,
 	.measure = measure,
 };

@@ -74,5 +74,6 @@ const struct benchmark benchmark_mmap = {
 	.kinds = {"shared", "private"},
 	.count = 25000, /* of a file of 200 MB */
 	.options = KBENCH_OPTION_DIRECTORY,
+	.alone = true,
 	.measure = measure,
 };

@@ -16,6 +16,8 @@
 #include "bench/counters.h"
 #include "bench/interrupt.h"
 #include "bench/kbench/kbench.h"
+#include "bench/machine.h"
+#include "bench/others.h"
 #include "bench/platform.h"
 
 enum { LANDMARKS_MAX = 4 };
@@ -39,8 +41,10 @@ struct run_record {
 	volatile sig_atomic_t ends_itself, interrupted; /* see run_ends_itself() */
 	unsigned client_percent;                        /* see run_client() */
 	struct counters before, moved;
-	char note[128];           /* "key<TAB>value" */
-	char directory[PATH_MAX]; /* made by run_directory(); empty: none */
+	int64_t began_ns, took_ns, queued_ns; /* the measurement; queued: it waited for a processor */
+	char others[OTHERS_TEXT];             /* that other programs took the processors; "": they did not */
+	char note[128];                       /* "key<TAB>value" */
+	char directory[PATH_MAX];             /* made by run_directory(); empty: none */
 	unsigned landmarks;
 	struct landmark landmark[LANDMARKS_MAX];
 	unsigned columns, every; /* points in a group, which is a row */
@@ -160,6 +164,8 @@ void run_end(struct run *run) {
 	r->ended = true;
 	counters_read(&now);
 	r->moved = counters_since(&now, &r->before);
+	r->took_ns = machine_clock_ns() - r->began_ns;
+	r->queued_ns = machine_queued_ns() - r->queued_ns;
 }
 
 static void measure(const struct benchmark *b, struct run *run) {
@@ -175,6 +181,8 @@ static void measure(const struct benchmark *b, struct run *run) {
 		return;
 	}
 	counters_read(&r->before);
+	r->began_ns = machine_clock_ns();
+	r->queued_ns = machine_queued_ns();
 	if (b->measure(run) == 0) r->outcome = OUTCOME_DONE;
 	run_end(run);
 }
@@ -244,6 +252,7 @@ static void measure_in_process(const struct benchmark *b, struct run *run, const
 	r->client_percent = 0;
 	*r->words = '\0';
 	fflush(NULL);
+	struct others *const others = others_begin(NULL, NULL);
 	(void)sigprocmask(SIG_BLOCK, caught, NULL);
 	const bool begun = !interrupt_came && (child = fork()) != -1;
 	if (begun && child == 0) {
@@ -264,9 +273,20 @@ static void measure_in_process(const struct benchmark *b, struct run *run, const
 		measuring = 0; /* before another process can get its ID */
 		waitpid(child, &status, 0);
 		(void)kill(-child, SIGKILL); /* processes that it has left behind */
+		while (waitpid(-child, NULL, 0) > 0) {}
 		remove_directory(r->directory);
 	}
+	(void)others_end(others, r->others);
 	if (r->outcome == OUTCOME_DIED) say_why(r->words, status);
+}
+
+static bool was_disturbed(const struct benchmark *b, const struct run_record *r, char *words) {
+	if (*r->others) snprintf(words, KBENCH_WORDS_MAX, "%s", r->others);
+	if (*r->others || counters_stolen(&r->moved, words, KBENCH_WORDS_MAX)) return true;
+	if (!b->alone || r->queued_ns * 100 <= r->took_ns * KBENCH_QUEUED_PERCENT) return false;
+	snprintf(words, KBENCH_WORDS_MAX, "it waited for a processor for %.0f %% of the time",
+			 (double)r->queued_ns * 100 / (double)r->took_ns);
+	return true;
 }
 
 /* Returns a verdict like those of httpbench, without those for load generators only. words: the reason,
@@ -280,7 +300,7 @@ static const char *verdict_of(const struct benchmark *b, const struct run_record
 		snprintf(words, KBENCH_WORDS_MAX, "the client was busy for %u %% of the time", r->client_percent);
 		return "CLIENT";
 	}
-	if (counters_stolen(&r->moved, words, KBENCH_WORDS_MAX)) return "NOISY";
+	if (was_disturbed(b, r, words)) return "NOISY";
 	/* they are of networks: without one, what changed them was another program */
 	return b->network && counters_moved(&r->moved, words, KBENCH_WORDS_MAX) ? "XPASS" : "PASS";
 }
@@ -291,7 +311,8 @@ static int compare_values(const void *a, const void *b) {
 }
 
 /* Prints the first point of a group, and for each column the median, and the maximum with its n. */
-static void print_row(const struct run_record *r, unsigned number, const struct point *group, unsigned count, FILE *out) {
+static void print_row(const struct run_record *r, unsigned number, const struct point *group, unsigned count,
+					  FILE *out) {
 	int64_t *const value = r->sorted;
 	fprintf(out, "%u\t%u", number, group->n);
 	for (unsigned c = 0; c < r->columns; c++) fprintf(out, "\t%lld", (long long)group->value[c]);
@@ -342,6 +363,7 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 		return 1;
 	}
 	memset(r, 0, size); /* allocates its pages */
+	platform_adopt_orphans();
 	shared = r;
 	const sigset_t caught = catch_signals();
 	r->capacity = s->count;

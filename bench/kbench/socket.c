@@ -34,5 +34,6 @@ const struct benchmark benchmark_socket = {
 	.kinds = {"tcp", "udp", "unix"},
 	.count = 15000,
 	.options = KBENCH_OPTION_FAMILY,
+	.alone = true,
 	.measure = measure,
 };

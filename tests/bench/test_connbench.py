@@ -170,7 +170,7 @@ def test_an_interrupted_run_ends_with_what_it_has(build, number):
             output, error = process.communicate(timeout=20)
     header, rows = table(output)
     assert process.returncode == 0 and not error and len(rows) >= 12
-    assert output.endswith(f"# interrupted\t{header['interrupted']}\n") and "limit" not in header
+    assert output.endswith(f"# interrupted\t{header['interrupted']}\n# verdict\tFAIL\tinterrupted\n") and "limit" not in header
     assert int(re.fullmatch(r"at (\d+) connections", header["interrupted"])[1]) >= 110
 
 
@@ -234,3 +234,20 @@ def test_connections_that_the_server_closes_do_not_count_as_open(build, idle):
         done = connbench(build, "-n", 14_000, "-i", 1000, "-s", 1, "--idle", idle, origin.url, status=3)
     header, _ = table(done.stdout)
     assert re.match(r"the server: it closed a connection at \d+ connections: idle connection: ", header["limit"])
+
+
+def test_it_draws_what_it_has_measured(build, server, tmp_path):
+    url = f"http://127.0.0.1:{server.port}/k"
+    done = connbench(build, "-n", 40, "-i", 20, "-s", 3, "--plot", tmp_path / "plot.svg", url)
+    svg = (tmp_path / "plot.svg").read_text()
+    assert svg.startswith("<?xml") and "connections open" in svg and len(re.findall("<use xlink", svg)) >= 9 + 9 + 6
+    assert re.search(r"^# verdict\t(PASS|XPASS|NOISY)\t", done.stdout, re.MULTILINE)
+
+
+def test_what_cannot_be_drawn_is_said_before_anything_is_measured(build, server, tmp_path):
+    url = f"http://127.0.0.1:{server.port}/k"
+    done = connbench(build, "--plot", tmp_path / "no" / "plot.svg", url, status=2)
+    assert "cannot write" in done.stderr and not done.stdout
+    command = [build / "bench" / "connbench", "--plot", tmp_path / "plot.svg", url]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "takes gnuplot(1)" in done.stderr and not done.stdout and not (tmp_path / "plot.svg").exists()

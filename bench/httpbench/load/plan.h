@@ -24,6 +24,7 @@ struct plan {
 	double rate;                 /* requests a second that are due, of all clients; 0: closed loop */
 	enum arrival arrival;
 	uint64_t seed;
+	const char *backends; /* programs that work for the server, separated by commas; NULL: none */
 	unsigned rank, ranks; /* this process among several; they differ in seeds and turns */
 	uint64_t requests;    /* of all clients together; 0: no limit */
 	int64_t duration_ns, ramp_ns, timeout_ns;

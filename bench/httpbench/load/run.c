@@ -120,6 +120,7 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	interrupt_catch(); /* for good, since a signal may come between two runs */
 	errno = ENOMEM;
 	int result = client && m ? make_clients(client, plan) : -1;
+	struct others *others = others_begin((const struct sockaddr *)&plan->target->address, plan->backends);
 	counters_read(&counters);
 	note_usage(r, -1);
 	r->started_s = machine_seconds(CLOCK_REALTIME);
@@ -130,6 +131,7 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	note_usage(r, 1); /* what follows is not part of the load */
 	r->usage_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
 	if (r->elapsed_s <= 0) r->elapsed_s = r->usage_s;
+	(void)others_end(others, r->others);
 	for (unsigned i = 0; client && i < plan->clients; i++) client_free(client[i]);
 	r->interrupted = interrupt_came;
 	counters_read(&counters_after);

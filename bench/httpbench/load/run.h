@@ -6,6 +6,7 @@
 #include "bench/httpbench/load/measures.h"
 #include "bench/httpbench/load/plan.h"
 #include "bench/httpbench/statistics/trend.h"
+#include "bench/others.h"
 
 struct run {
 	struct measures total;
@@ -17,6 +18,7 @@ struct run {
 	double user_s, system_s;  /* processor time of this process during */
 	double usage_s;           /* this time, until the last client ended */
 	struct counters counters; /* how much they changed during the run */
+	char others[OTHERS_TEXT]; /* that other programs took the processors; "": they did not */
 };
 
 /* Called about once a second, and at the end, with the results since the last call; times are in seconds since the
