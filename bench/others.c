@@ -53,9 +53,10 @@ static void find_port(struct others *o, const char *path, unsigned port, unsigne
 	while (in && fgets(line, sizeof line, in)) {
 		unsigned local, state;
 		unsigned long long inode;
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
 		if (sscanf(line, "%*d: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*d %*d %llu", &local, &state, &inode) ==
 				3 &&
-			local == port && state == wanted_state) // NOLINT(cert-err34-c): the kernel wrote it
+			local == port && state == wanted_state)
 			note_inode(o, inode);
 	}
 	if (in) fclose(in);
@@ -68,8 +69,9 @@ static void find_path(struct others *o, const char *socket_path) {
 		unsigned long long inode;
 		int at = 0;
 		line[strcspn(line, "\n")] = '\0';
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
 		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %llu %n", &inode, &at) == 1 && at &&
-			strcmp(line + at, socket_path) == 0) // NOLINT(cert-err34-c)
+			strcmp(line + at, socket_path) == 0)
 			note_inode(o, inode);
 	}
 	if (in) fclose(in);
@@ -118,7 +120,8 @@ static bool has_socket(const struct others *o, long pid) {
 		const ssize_t n = readlink(path, link, sizeof link - 1);
 		if (n <= 0) continue;
 		link[n] = '\0';
-		if (sscanf(link, "socket:[%llu]", &inode) != 1) continue; // NOLINT(cert-err34-c)
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
+		if (sscanf(link, "socket:[%llu]", &inode) != 1) continue;
 		for (unsigned i = 0; i < o->inodes; i++) found |= o->inode[i] == inode;
 	}
 	if (directory) closedir(directory);
@@ -141,8 +144,9 @@ static bool read_process(struct process *p, const char *number) {
 	*end = '\0';
 	*p = (struct process){.pid = strtol(number, NULL, 10)};
 	snprintf(p->name, sizeof p->name, "%s", name + 1);
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
 	if (sscanf(end + 1, " %*c %ld %*d %*d %*d %*d %lu %*u %*u %*u %*u %llu %llu %llu %llu", &p->parent, &flags, &user,
-			   &kernel, &children_user, &children_kernel) != 6) // NOLINT(cert-err34-c)
+			   &kernel, &children_user, &children_kernel) != 6)
 		return false;
 	p->ticks = user + kernel + children_user + children_kernel;
 	if (flags & KERNEL_THREAD) p->class = CLASS_KERNEL;
@@ -206,7 +210,10 @@ static bool read_table(const struct others *o, struct table *t) {
 		if (read_process(&t->process[t->count], entry->d_name)) t->count++;
 	}
 	if (directory) closedir(directory);
-	if (!t->count) return false;
+	if (!t->count) {
+		free(t->process);
+		return false;
+	}
 	qsort(t->process, t->count, sizeof *t->process, compare_numbers);
 	classify(o, t);
 	return true;
