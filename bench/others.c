@@ -212,6 +212,7 @@ static bool read_table(const struct others *o, struct table *t) {
 	if (directory) closedir(directory);
 	if (!t->count) {
 		free(t->process);
+		*t = (struct table){0};
 		return false;
 	}
 	qsort(t->process, t->count, sizeof *t->process, compare_numbers);

@@ -40,10 +40,12 @@ SERVER = [
     ["io"],
 ]
 BENCH = [
+    ["bench/accuracy"],
     ["bench/httpbench", "bench/connbench", "bench/crowd", "bench/kbench", "bench/versus", "bench/suite"],
     ["bench/httpbench/load"],
     ["bench/httpbench/statistics"],
     ["bench/httpbench/transport"],
+    ["bench/client"],
     ["bench"],
     ["io"],
 ]

@@ -6,10 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/client/response.h"
+#include "bench/client/socket.h"
 #include "bench/interrupt.h"
 #include "bench/machine.h"
 #include "bench/platform.h"
-#include "bench/response.h"
 
 enum { INPUT_MAX = 256 * 1024 /* more than RESPONSE_HEAD_MAX */ };
 
@@ -63,40 +64,25 @@ static int await_write(io_loop *loop, int fd) {
 	return result;
 }
 
-static int set_up(int fd, const struct sources *sources, uint32_t source, int receive_buffer, struct ask_stop *stop) {
-	if (receive_buffer && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer) == -1)
-		return ask_stopped(stop, "setsockopt");
-	if (sources->count && sources_bind(sources, source, fd) == -1) return ask_stopped(stop, "bind");
-	return 0;
-}
-
 static int connect_timed(io_loop *loop, int fd, const struct target *target, int64_t *connect_ns,
 						 struct ask_stop *stop) {
 	int64_t before = machine_clock_ns();
-	if (connect(fd, (const struct sockaddr *)&target->address, target->address_length) == -1 && errno != EINPROGRESS)
-		return ask_stopped(stop, "connect");
+	int result = socket_connect(fd, target);
 	int64_t after = machine_clock_ns();
-	while ((errno = target_connected(fd)) == EINPROGRESS) {
-		if (io_eagain_write(loop, fd) == -1 || await_write(loop, fd) == -1) break;
-		after = machine_clock_ns();
-	}
-	if (errno) return ask_stopped(stop, "connect");
+	if (result == 0)
+		while ((result = socket_connected(loop, fd)) == -1 && errno == EAGAIN && await_write(loop, fd) == 0)
+			after = machine_clock_ns();
 	*connect_ns = after - before;
-	return 0;
+	return result == -1 ? ask_stopped(stop, "connect") : 0;
 }
 
 int ask_connect(io_loop *loop, const struct target *target, const struct sources *sources, uint32_t source,
 				int receive_buffer, int64_t *connect_ns, struct ask_stop *stop) {
-	int fd = platform_socket(target->address.ss_family, SOCK_STREAM, true);
-	if (fd == -1) return ask_stopped(stop, "socket");
-	if (io_fd(loop, fd, stop) == -1) {
-		(void)ask_stopped(stop, "table of descriptors");
-		close(fd);
-		return -1;
-	}
-	if (set_up(fd, sources, source, receive_buffer, stop) == 0 &&
-		connect_timed(loop, fd, target, connect_ns, stop) == 0)
-		return fd;
+	const struct socket_options options = {.sources = sources, .source = source, .receive_buffer = receive_buffer};
+	const char *call;
+	const int fd = socket_make(loop, stop, target, &options, &call);
+	if (fd == -1) return ask_stopped(stop, call);
+	if (connect_timed(loop, fd, target, connect_ns, stop) == 0) return fd;
 	io_close(loop, fd);
 	return -1;
 }

@@ -3,8 +3,8 @@
 #ifndef BENCH_ASK_H
 #define BENCH_ASK_H
 
-#include "bench/source.h"
-#include "bench/target.h"
+#include "bench/client/source.h"
+#include "bench/client/target.h"
 #include "io/io.h"
 
 enum { ASK_TIMEOUT_S = 30 /* for a connection, and for each part of a response */ };

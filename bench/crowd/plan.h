@@ -3,7 +3,7 @@
 #define BENCH_CROWD_PLAN_H
 
 #include "bench/httpbench/load/plan.h"
-#include "bench/target.h"
+#include "bench/client/target.h"
 
 /* Slow readers and those who send half a request are hostile. */
 enum kind { KIND_VISITOR, KIND_SLOW, KIND_HALF, KINDS };

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/client/socket.h"
 #include "bench/machine.h"
-#include "bench/platform.h"
 
 enum {
 	HOSTILE_SOURCES = 16, /* addresses that all hostile visitors share */
@@ -79,25 +79,13 @@ static void note_limit(struct visitors *vs, const char *what, int error) {
 }
 
 /* Makes a socket with the next source address. Returns it, or -1 with errno; call is then the call that failed. */
-static int make_socket(struct visitors *vs, enum kind kind, const char **call) {
+static int make_socket(struct visitors *vs, struct visitor *v, const char **call) {
 	const struct plan *p = &vs->plan->arrivals;
-	const struct target *t = vs->plan->url;
-	int receive_buffer = SLOW_BUFFER;
-	*call = "socket";
-	int fd = platform_socket(t->address.ss_family, SOCK_STREAM, true);
-	if (fd == -1) return -1;
-	uint32_t source = vs->source;
-	if (kind != KIND_VISITOR) source = vs->hostile++ % HOSTILE_SOURCES;
+	struct socket_options options = {.sources = &p->sources, .source = vs->source};
+	if (v->kind == KIND_SLOW) options.receive_buffer = SLOW_BUFFER;
+	if (v->kind != KIND_VISITOR) options.source = vs->hostile++ % HOSTILE_SOURCES;
 	else vs->source += p->clients;
-	*call = "setsockopt";
-	if (kind != KIND_SLOW || setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer) == 0) {
-		*call = "bind";
-		if (!p->sources.count || sources_bind(&p->sources, source, fd) == 0) return fd;
-	}
-	int error = errno;
-	close(fd);
-	errno = error;
-	return -1;
+	return socket_make(vs->loop, v, vs->plan->url, &options, call);
 }
 
 static bool is_own_limit(int error) { return error == EADDRNOTAVAIL || error == ENOBUFS || error == ENOMEM; }
@@ -106,14 +94,8 @@ enum begun { BEGUN, BEGUN_REFUSED, BEGUN_NOT };
 
 /* Begins to connect. BEGUN: visitor_write() continues. BEGUN_NOT: a limit of this process; there is no connection. */
 static enum begun begin_connecting(struct visitors *vs, struct visitor *v) {
-	const struct target *t = vs->plan->url;
 	const char *call;
-	int fd = make_socket(vs, (enum kind)v->kind, &call);
-	if (fd != -1 && io_fd(vs->loop, fd, v) == -1) {
-		call = "table of descriptors";
-		close(fd);
-		fd = -1;
-	}
+	const int fd = make_socket(vs, v, &call);
 	if (fd == -1) {
 		note_limit(vs, call, errno);
 		return BEGUN_NOT;
@@ -124,7 +106,7 @@ static enum begun begin_connecting(struct visitors *vs, struct visitor *v) {
 	v->sent = 0;
 	v->response = (struct response){0};
 	vs->open++;
-	if (connect(fd, (const struct sockaddr *)&t->address, t->address_length) == 0 || errno == EINPROGRESS) return BEGUN;
+	if (socket_connect(fd, vs->plan->url) == 0) return BEGUN;
 	if (!is_own_limit(errno)) return BEGUN_REFUSED;
 	note_limit(vs, "connect", errno);
 	hang_up(vs, v);
@@ -290,10 +272,8 @@ static void end_of_input(struct visitors *vs, struct visitor *v) {
 
 void visitor_write(struct visitors *vs, struct visitor *v) {
 	if (v->state == STATE_CONNECTING) {
-		errno = target_connected(v->fd);
-		if (errno == EINPROGRESS && io_eagain_write(vs->loop, v->fd) == 0 && io_wantwrite(vs->loop, v->fd) == 0) return;
-		if (errno) {
-			broken(vs, v);
+		if (socket_connected(vs->loop, v->fd) == -1) {
+			if (errno != EAGAIN || io_wantwrite(vs->loop, v->fd) == -1) broken(vs, v);
 			return;
 		}
 		if (v->kind != KIND_VISITOR) {

@@ -6,7 +6,7 @@
 
 #include "bench/crowd/plan.h"
 #include "bench/crowd/tally.h"
-#include "bench/response.h"
+#include "bench/client/response.h"
 #include "io/io.h"
 
 struct visitor {

@@ -14,7 +14,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "bench/frames.h"
+#include "bench/client/frames.h"
 #include "bench/httpbench/rank.h"
 #include "bench/httpbench/transport/qpack.h"
 #include "bench/httpbench/transport/quic.h"

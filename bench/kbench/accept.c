@@ -13,7 +13,7 @@
 
 #include "bench/kbench/kbench.h"
 #include "bench/machine.h"
-#include "bench/source.h"
+#include "bench/client/source.h"
 
 static int listen_anywhere(int family, struct sockaddr_storage *address, socklen_t *length) {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)address;

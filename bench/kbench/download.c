@@ -19,7 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/kbench/kbench.h"
+#include "bench/client/response.h"
+#include "bench/kbench/net.h"
 #include "bench/machine.h"
 
 /* ext4(5); neither the C library's headers nor the kernel's have it. */
@@ -195,22 +196,22 @@ static const char *last_line(char *text) {
 
 /* --- the downloads --- */
 
-/* Requests a file and reads the head. Returns the descriptor, or -1 with errno. */
+/* Requests a file and reads the head, byte by byte, so that all content is timed. Returns the descriptor, or -1 with
+ * errno. */
 static int request(int port, const char *name) {
 	char text[HEAD_MAX];
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	struct response head = {0};
+	const union net_address to = {
+		.v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
 	struct timeval limit = {.tv_sec = WAIT_S};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), n = 0;
+	const int fd = net_connect(&to, sizeof to.v4);
+	int n = 0;
 	if (fd == -1 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == -1) return -1;
-	if (connect(fd, (struct sockaddr *)&to, sizeof to) == -1) return -1;
 	int length = snprintf(text, sizeof text, "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", name);
 	if (send(fd, text, (size_t)length, MSG_NOSIGNAL) != length) return -1;
-	while (n < HEAD_MAX - 1 && recv(fd, text + n, 1, 0) == 1) {
-		text[++n] = '\0';
-		if (n >= 4 && memcmp(text + n - 4, "\r\n\r\n", 4) == 0) break;
-	}
-	if (n > 12 && memcmp(text + 9, "200", 3) == 0) return fd;
+	while (!head.status && n < HEAD_MAX && recv(fd, text + n, 1, 0) == 1)
+		if (response_head(&head, text, (size_t)++n, false) == -1) break;
+	if (head.status == 200) return fd;
 	errno = EPROTO;
 	return -1;
 }

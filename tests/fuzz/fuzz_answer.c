@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bench/httpbench/hlog.h"
-#include "bench/response.h"
+#include "bench/client/response.h"
 
 enum { COPY_MAX = 4096 };
 

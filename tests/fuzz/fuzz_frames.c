@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/frames.h"
+#include "bench/client/frames.h"
 
 enum { INPUT_MAX = 4096 };
 

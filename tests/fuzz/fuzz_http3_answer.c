@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/http3_head.h"
+#include "bench/client/http3_head.h"
 
 enum { INPUT_MAX = 4096 };
 

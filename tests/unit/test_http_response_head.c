@@ -1,6 +1,6 @@
 /* test_http_response_head.c - the status and the length in the head of an HTTP/3 response, in each way to encode them;
  * and what is none. */
-#include "bench/http3_head.h"
+#include "bench/client/http3_head.h"
 #include "tests/unit/check.h"
 
 /* No insertion is required; the base does not matter. */

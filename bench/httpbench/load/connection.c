@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/httpbench/transport/socket.h"
+#include "bench/client/socket.h"
 #include "bench/machine.h"
 #include "bench/platform.h"
 
@@ -282,9 +282,7 @@ static int begin_session(struct connections *c, struct connection *conn) {
 
 /* Returns 0 if the connection is established, or -1 with errno; EAGAIN: not yet. */
 static int continue_connecting(struct connections *c, struct connection *conn) {
-	errno = target_connected(conn->fd);
-	if (errno == EINPROGRESS && io_eagain_write(c->loop, conn->fd) == 0) errno = EAGAIN;
-	if (errno) return -1;
+	if (socket_connected(c->loop, conn->fd) == -1) return -1;
 	next_state(c, conn, c->tls ? CONNECTION_HANDSHAKE : established(c), DURATION_CONNECT);
 	c->filling->count[COUNT_CONNECTED]++;
 	if (!c->tls) return begin_session(c, conn);
@@ -312,26 +310,24 @@ static int start_connecting(struct connections *c, struct connection *conn) {
 	const struct target *t = &p->target[connection_at(c, conn, conn->head)->target];
 	const uint32_t source = c->number + p->clients * c->sources_taken++;
 	const struct socket_options options = {
+		.datagrams = c->quic,
 		/* with one HTTP/1.1 request at a time and without TLS, Nagle's algorithm never delays anything */
 		.no_delay = !c->quic && (p->depth > 1 || c->tls || p->http2 || p->websocket),
 		/* closing the connection then acknowledges the response */
-		.last_ack = p->per_connection == 1 && !c->tls && !p->websocket};
-	int fd = platform_socket(t->address.ss_family, c->quic ? SOCK_DGRAM : SOCK_STREAM, true);
-	if (fd == -1) return -1;
-	if (io_fd(c->loop, fd, conn) == -1) {
-		close(fd);
-		errno = EMFILE;
-		return -1;
+		.last_ack = p->per_connection == 1 && !c->tls && !p->websocket,
+		.sources = &p->sources,
+		.source = source};
+	const int fd = socket_make(c->loop, conn, t, &options, NULL);
+	if (fd == -1 && errno == EINVAL && !*c->filling->source_failed) {
+		sources_name(&p->sources, source, c->filling->source_failed);
+		errno = EINVAL;
 	}
+	if (fd == -1) return -1;
 	conn->fd = fd;
 	conn->state = CONNECTION_CONNECTING;
 	c->open++;
 	conn->since_ns = machine_clock_ns();
-	if (socket_bind(fd, &p->sources, source) == 0) return socket_connect(fd, t, &options);
-	const int error = errno;
-	if (error == EINVAL && !*c->filling->source_failed) sources_name(&p->sources, source, c->filling->source_failed);
-	errno = error;
-	return -1;
+	return socket_connect(fd, t);
 }
 
 /* Connects, and goes on as far as possible at once. Returns 0, or -1 with errno. */

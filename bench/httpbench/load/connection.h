@@ -11,7 +11,7 @@
 #include "bench/httpbench/load/plan.h"
 #include "bench/httpbench/load/schedule.h"
 #include "bench/httpbench/transport/quic.h"
-#include "bench/response.h"
+#include "bench/client/response.h"
 #include "io/alarm.h"
 #include "io/io.h"
 

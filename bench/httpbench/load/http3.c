@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/http3_frames.h"
-#include "bench/http3_head.h"
+#include "bench/client/http3_frames.h"
+#include "bench/client/http3_head.h"
 
 enum { NO_STREAM = -1 };
 

@@ -5,9 +5,9 @@
 #include "bench/httpbench/transport/tls.h"
 #include <stdbool.h>
 
-#include "bench/response.h"
-#include "bench/source.h"
-#include "bench/target.h"
+#include "bench/client/response.h"
+#include "bench/client/source.h"
+#include "bench/client/target.h"
 
 enum arrival { ARRIVAL_POISSON, ARRIVAL_CONSTANT };
 

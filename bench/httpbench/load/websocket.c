@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "bench/frames.h"
+#include "bench/client/frames.h"
 #include "bench/httpbench/load/http1.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/http3_frames.h"
+#include "bench/client/http3_frames.h"
 
 /* Appends the head of a frame to a request, which has room for it. */
 static void add_head(struct target_bytes *request, enum http3_frame_type type, size_t length) {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "bench/target.h"
+#include "bench/client/target.h"
 
 /* Makes what the stream of a request begins with: a HEADERS frame with these fields, encoded without the dynamic table
  * and, if there is content, the head of a DATA frame for it. The caller frees request->at. Returns false without

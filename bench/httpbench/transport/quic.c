@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/http3_frames.h"
+#include "bench/client/http3_frames.h"
 #include "bench/machine.h"
 #include "io/datagram.h"
 

@@ -1,5 +1,5 @@
 /* http3_frames.c - see http3_frames.h. */
-#include "bench/http3_frames.h"
+#include "bench/client/http3_frames.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bench/http3_frames.h"
+#include "bench/client/http3_frames.h"
 
 enum { HTTP3_NO_LENGTH = -1 };
 

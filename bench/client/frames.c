@@ -1,5 +1,5 @@
 /* frames.c - see frames.h. */
-#include "bench/frames.h"
+#include "bench/client/frames.h"
 
 #include <string.h>
 

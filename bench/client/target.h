@@ -55,8 +55,4 @@ int target_make(struct target *target, const char *url, const struct target_opti
 
 void target_free(struct target *target);
 
-/* Returns the state of a non-blocking connect(2): 0 if the connection is established, as it is at once on loopback;
- * EINPROGRESS; or the error (D. J. Bernstein, "Non-blocking BSD socket connections"). */
-int target_connected(int fd);
-
 #endif

@@ -1,5 +1,5 @@
 /* response.c - see response.h. RFC 9112, sections 4, 6 and 7. */
-#include "bench/response.h"
+#include "bench/client/response.h"
 
 #include <string.h>
 #include <strings.h>

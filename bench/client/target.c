@@ -1,6 +1,6 @@
 /* target.c - see target.h. */
 #include "bench/platform.h"
-#include "bench/target.h"
+#include "bench/client/target.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -224,15 +224,6 @@ int target_make(struct target *t, const char *url, const struct target_options *
 	if (o->websocket) return make_request(&t->upgrade, &p, o, false, error, size);
 	if (make_request(&t->request, &p, o, false, error, size) == -1) return -1;
 	return make_request(&t->last, &p, o, true, error, size);
-}
-
-int target_connected(int fd) {
-	struct sockaddr_storage peer;
-	int error = 0;
-	socklen_t length = sizeof peer, error_length = sizeof error;
-	if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0) return 0;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_length) == -1) return errno;
-	return error ? error : EINPROGRESS;
 }
 
 void target_free(struct target *t) {

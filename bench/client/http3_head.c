@@ -1,6 +1,6 @@
 /* http3_head.c - see http3_head.h. Of the static table (RFC 9204, appendix A) only the entries of :status and
  * content-length matter; all other fields are skipped. */
-#include "bench/http3_head.h"
+#include "bench/client/http3_head.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* source.c - see source.h. */
-#include "bench/source.h"
+#include "bench/client/source.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
