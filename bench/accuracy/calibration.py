@@ -45,11 +45,11 @@ def answers(build, law, pair, seconds, rate, factor):
         return said
 
 
-def calibrate(build, pairs, seconds, rate):
+def calibrate(build, pairs, seconds, rate, laws=LAWS, factors=(1, SLOWER)):
     """Yields (law, factor, condition, {answer: count})."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for factor in (1, SLOWER):
-            for law in LAWS:
+        for factor in factors:
+            for law in laws:
                 found = list(pool.map(lambda pair: answers(build, law, pair, seconds, rate, factor), range(pairs)))
                 for condition in CONDITIONS:
                     yield law, factor, condition, collections.Counter(said[condition] for said in found)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/httpbench/permuted.h"
 #include "bench/httpbench/report.h"
 #include "bench/httpbench/run_log.h"
 #include "bench/httpbench/verdict.h"
@@ -18,7 +19,7 @@ enum {
 	SECTIONS_MIN = 5,
 	SECTION_S = 2 /* the shortest section */
 };
-static const double CORRELATION_MAX = 0.9;
+static const double CORRELATION_MAX = 0.6; /* of so few sections a greater one is chance, or a drift over all of them */
 
 /* A run, divided into sections of whole seconds, like those of the log; the last one also gets the rest. */
 struct side {
@@ -95,7 +96,8 @@ static double correlation(const double *distance, unsigned count) {
 	for (unsigned i = 0; i < count; i++) mean += distance[i] / count;
 	for (unsigned i = 0; i < count; i++) squares += (distance[i] - mean) * (distance[i] - mean);
 	for (unsigned i = 1; i < count; i++) steps += (distance[i] - distance[i - 1]) * (distance[i] - distance[i - 1]);
-	const double found = squares > 0 ? 1 - steps / (2 * squares) : 0;
+	const double found =
+		squares > 0 ? 1 - steps / (2 * squares) + 1.0 / (count - 1) : 0; /* without bias if there is none */
 	return found < 0 ? 0 : found > CORRELATION_MAX ? CORRELATION_MAX : found;
 }
 
@@ -300,9 +302,14 @@ static int check(struct side *const side[2], const struct compare_condition *c, 
 		return decide(c, worse ? 1 : 2, "too many requests failed%s", worse ? "" : ", or too few came");
 	}
 	if (rate) r.log = -r.log;
-	const double sure = confidence_above(&r, rate ? -log(1 - c->limit) : log(1 + c->limit));
+	const double welch = confidence_above(&r, rate ? -log(1 - c->limit) : log(1 + c->limit));
+	struct permuted chance = {0};
+	if (!rate)
+		chance = permuted_percentile(side[0]->section, side[0]->sections, side[1]->section, side[1]->sections,
+									 c->percentile, 1 + c->limit);
+	const double sure = fmin(welch, 1 - chance.above), sure_not = fmin(1 - welch, 1 - chance.below);
 	if (sure >= confidence) return decide(c, 1, "with a confidence of %.2f%%", sure * 100);
-	if (1 - sure >= COMPARE_NO_CONFIDENCE) return decide(c, 0, "with a confidence of %.2f%%", (1 - sure) * 100);
+	if (sure_not >= COMPARE_NO_CONFIDENCE) return decide(c, 0, "with a confidence of %.2f%%", sure_not * 100);
 	return decide(c, 2, "it holds with a confidence of %.0f%%: longer or quieter runs would tell", sure * 100);
 }
 

@@ -26,6 +26,9 @@ int compare_condition_parse(struct compare_condition *condition, const char *tex
  * a section is from that of the whole run shows how reliable this is (sectioning: Asmussen and Glynn, "Stochastic
  * Simulation", 2007, III.5a). The logarithms of two runs are compared with Welch's test.
  *
+ * For a condition, the sections of both are also exchanged at random (permuted.h): the less sure of the two answers
+ * counts.
+ *
  * A run whose queue grew (trend.h) has no percentiles that could be compared: they grow with the length of the run. The
  * verdict that each log has is printed; one that says that the client was the limit decides no condition.
  *
