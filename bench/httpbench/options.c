@@ -302,6 +302,7 @@ static const struct row table[] = {
 	{"--insecure", 0, NULL, "https:// with any certificate", FLAG(o.plan.tls.insecure)},
 	{"--resume", 0, NULL, "https:// with the session of an earlier connection", FLAG(o.plan.tls.resume)},
 	{"--seed", 0, "N", "of all that is random (default: 1)", LONG_COUNT(o.plan.seed, 0, 1e15)},
+	{"--hold", 0, NULL, "with -R, open all connections at the beginning", FLAG(o.plan.hold)},
 	{"--backends", 0, "NAME,...", "programs that work for the server, as php-fpm", TEXT(o.plan.backends)},
 	{"--rank", 0, "N, --ranks N",
 	 "one of several generators, from 0, that share rate\n"
@@ -408,6 +409,7 @@ static void settle_requests(struct command *c) {
 static void settle_load(struct plan *p) {
 	if (p->clients > p->connections)
 		usage_refuse("--threads %u: there are more threads than --connections %u", p->clients, p->connections);
+	if (p->hold && !plan_open_loop(p)) usage_refuse("--hold is of open loop: add --rate, or use gatling-hold(1)");
 	if (p->rank >= p->ranks && p->ranks > 1) usage_refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
 	if (p->sources.count && p->ranks > 1) sources_share(&p->sources, p->rank, p->ranks);
 	if (p->ranks > 1 && !p->backends) p->backends = usage_program; /* the other ranks may be on this machine */

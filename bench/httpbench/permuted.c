@@ -44,7 +44,7 @@ struct permuted permuted_percentile(const struct histogram *a, unsigned a_sectio
 									unsigned b_sections, double percentile, double factor) {
 	const unsigned all = a_sections + b_sections;
 	struct histogram *scaled = calloc(a_sections + 1, sizeof *scaled), *sum = scaled + a_sections;
-	const struct histogram **section = calloc(all, sizeof *section);
+	const struct histogram **section = calloc(all, sizeof(const struct histogram *));
 	if (!scaled || !section) usage_refuse("no memory for the logs");
 	for (unsigned i = 0; i < a_sections; i++) add_scaled(&scaled[i], &a[i], factor);
 	for (unsigned i = 0; i < all; i++) section[i] = i < a_sections ? &scaled[i] : &b[i - a_sections];

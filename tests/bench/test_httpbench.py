@@ -588,3 +588,7 @@ def test_too_few_descriptors_for_the_event_mechanism(plain):
     with Origin() as origin:
         done = httpbench(plain, "-n", 5, origin.url, status=2, **descriptors_limited_to(4))
     assert "no descriptor was left after 0 connections" in done.stderr
+
+
+def test_connections_are_held_in_open_loop_alone(plain):
+    assert "--hold is of open loop" in httpbench(plain, "--hold", "http://127.0.0.1:1/", status=2).stderr

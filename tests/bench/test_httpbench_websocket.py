@@ -119,6 +119,14 @@ def test_every_message_is_sent_and_echoed_once(build, tmp_path, rate, depth, tls
         assert durations["whole"]["samples"] == durations["first_byte"]["samples"] == 1000
 
 
+def test_in_open_loop_websockets_can_be_held(build, tmp_path):
+    """A few messages find all of them open, which they would not need."""
+    with Echo() as origin:
+        result = run(build, tmp_path, origin, "-R", 20, "-c", 30, "--hold", "-d", 1)
+        origin.wait(30)
+    assert result["connected"] == 30 == result["durations"]["upgrade"]["samples"] and not failures(result)
+
+
 def test_the_upgrade_is_that_of_the_rfc(build, tmp_path):
     with Echo() as origin:
         httpbench(build, "--websocket", "-n", 20, "-c", 10, "-H", "Origin: http://example.org", origin.url + "a?b=c")

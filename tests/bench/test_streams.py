@@ -302,3 +302,13 @@ def test_a_connection_on_which_nothing_comes_is_closed(build, tmp_path):
         result = run(build, tmp_path, origin, "-n", 40, "-c", 1, "-p", 4, "-T", 0.5, status=1)
         late = failures(result)["timed_out"]
         assert late in (4, 8) and result["answered"] == 40 - late and len(origin.connections) == 2
+
+
+@pytest.mark.parametrize("protocol", [[], ["--http2"]], ids=["http1", "http2"])
+def test_in_open_loop_connections_can_be_held(build, tmp_path, protocol):
+    """Few requests find all connections open, which they would not need."""
+    root = Root({"file": b"x"})
+    with Server(build, root, "-j", "1", "-n") as server:
+        result = httpbench(build, "-R", 50, "-c", 200, "--hold", "-d", 1, *protocol, server.url("/file"), tmp_path=tmp_path)
+    root.remove()
+    assert result["connected"] == 200 and 20 <= result["answered"] <= 90 and not failures(result)

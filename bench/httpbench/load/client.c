@@ -74,7 +74,8 @@ static unsigned wanted(const struct client *c) {
 static void open_missing(struct client *c) {
 	struct connection *conn;
 	for (int i = 0; i < OPEN_BATCH && running(c) && c->pool.open < wanted(c) && (conn = take_closed(c)); i++)
-		refill(c, conn);
+		if (c->pool.plan->hold) connection_open(&c->pool, conn);
+		else refill(c, conn);
 }
 
 /* --- open loop --- */
@@ -150,7 +151,7 @@ static int64_t next_moment(const struct client *c) {
 	if (more_due(c) && schedule_due(&c->pool.schedule) < next) next = schedule_due(&c->pool.schedule);
 	if (c->pool.backlog.count && c->pool.open_again_ns > c->pool.now_ns && c->pool.open_again_ns < next)
 		next = c->pool.open_again_ns;
-	if (!running(c) || plan_open_loop(c->pool.plan) || c->pool.open == c->pool.count) return next;
+	if (!running(c) || !plan_opens_all(c->pool.plan) || c->pool.open == c->pool.count) return next;
 	int64_t opens = c->pool.now_ns < c->pool.open_again_ns ? c->pool.open_again_ns : c->pool.now_ns;
 	if (opens == c->pool.now_ns && c->pool.open >= wanted(c)) opens += ramp_step_ns;
 	if (opens < next) next = opens;
@@ -221,7 +222,7 @@ static bool run_turn(struct client *c) {
 	if (c->busy) c->busy_ns = c->pool.now_ns;
 	for (int fd; (fd = io_timedout(c->pool.loop)) != -1;) time_out(c, io_cookie(c->pool.loop, fd));
 	if (plan_open_loop(c->pool.plan)) dispatch(c);
-	else open_missing(c);
+	if (plan_opens_all(c->pool.plan)) open_missing(c);
 	if (c->pool.now_ns >= c->tick_ns) hand_over(c);
 	if (c->pool.now_ns >= c->drop_ns) return false;
 	if (running(c) || more_due(c) || c->pool.under_way) return true;

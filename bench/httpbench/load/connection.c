@@ -60,6 +60,11 @@ struct connection_request *connection_at(const struct connections *c, const stru
 	return place == CONNECTION_NONE ? NULL : &c->pending[(size_t)(conn - c->connection) * c->plan->depth + place];
 }
 
+const struct target *connection_target(const struct connections *c, const struct connection *conn) {
+	const struct connection_request *const first = connection_at(c, conn, conn->head);
+	return &c->plan->target[first ? first->target : 0];
+}
+
 static uint16_t place_of(const struct connections *c, const struct connection *conn,
 						 const struct connection_request *p) {
 	return (uint16_t)(p - connection_at(c, conn, 0));
@@ -307,7 +312,7 @@ static int continue_handshake(struct connections *c, struct connection *conn) {
 /* Starts to connect a new socket to the server. Returns 0, or -1 with errno. */
 static int start_connecting(struct connections *c, struct connection *conn) {
 	const struct plan *p = c->plan;
-	const struct target *t = &p->target[connection_at(c, conn, conn->head)->target];
+	const struct target *t = connection_target(c, conn);
 	const uint32_t source = c->number + p->clients * c->sources_taken++;
 	const struct socket_options options = {
 		.datagrams = c->quic,

@@ -190,6 +190,10 @@ void connection_keep(struct connection *conn, const char *data, size_t length);
 struct connection_request *connection_at(const struct connections *connections, const struct connection *conn,
 										 uint16_t place);
 
+/* Returns the target of the first request of a connection, or the first of all, if it is opened without a request. All
+ * are on one server. */
+const struct target *connection_target(const struct connections *connections, const struct connection *conn);
+
 /* Note that the first bytes of a request are handed to the kernel, and that the last ones were. */
 void connection_sending(struct connections *connections, struct connection_request *request);
 void connection_sent(struct connections *connections, struct connection *conn, struct connection_request *request);

@@ -32,6 +32,7 @@ struct plan {
 	struct response_expected expected;
 	struct target_bytes content; /* of every request; length 0: none */
 	struct tls_options tls;
+	bool hold; /* open loop: all connections are opened at the beginning, and kept; otherwise as they are needed */
 	bool http2, http3; /* depth then counts streams */
 	bool websocket;    /* a request is a message: content is its frame, expected the message */
 	unsigned window,
@@ -41,5 +42,8 @@ struct plan {
 /* Returns whether the plan is open loop: requests are due at a given rate. In closed loop a request is due when the one
  * before it has been answered. */
 static inline bool plan_open_loop(const struct plan *plan) { return plan->rate > 0; }
+
+/* Returns whether all connections are to be open, whether there are requests for them or not. */
+static inline bool plan_opens_all(const struct plan *plan) { return plan->hold || !plan_open_loop(plan); }
 
 #endif

@@ -282,7 +282,7 @@ static void session_free(void *session) {
 }
 
 static void *session_new(struct connections *c, struct connection *conn) {
-	const struct target_bytes *head = &c->plan->target[connection_at(c, conn, conn->head)->target].upgrade;
+	const struct target_bytes *head = &connection_target(c, conn)->upgrade;
 	struct websocket *s = calloc(1, sizeof *s);
 	unsigned char nonce[NONCE];
 	int length = -1;
