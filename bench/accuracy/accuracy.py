@@ -27,7 +27,7 @@ from processes import Process, end_on_signals, run
 
 TOLERANCE, NEAR_MS = 0.10, 0.5  # a process that sleeps wakes up a little later, which is part of what the server takes
 BUSY = 8
-CONNECTIONS = 64
+CONNECTIONS = 128
 VALID = ("PASS", "XPASS")
 
 
@@ -163,7 +163,7 @@ def compare(build, cases, loads, generators, seconds):
 def main():
     parser = argparse.ArgumentParser(description="What load generators say about a server whose truth is known.")
     parser.add_argument("build", type=Path)
-    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--only", default=",".join(case.name for case in CASES))
     parser.add_argument("--loads", default="quiet,busy")
     arguments = parser.parse_args()

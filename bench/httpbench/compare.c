@@ -17,7 +17,8 @@
 enum {
 	SECTIONS_MAX = 20, /* with more, they would be shorter and less independent */
 	SECTIONS_MIN = 5,
-	SECTION_S = 2 /* the shortest section */
+	SECTION_S = 2,      /* the shortest section */
+	CONDITION_TEXT = 64 /* bytes of a condition, and whether it holds */
 };
 static const double CORRELATION_MAX = 0.6; /* of so few sections a greater one is chance, or a drift over all of them */
 
@@ -219,9 +220,9 @@ static void print_table(struct side *const side[2], double confidence) {
 	print_settings(side);
 	for (int i = 0; i < 2; i++) {
 		const struct side *s = side[i];
-		if (s->log.verdict) printf("verdict    %c: %s\n", 'A' + i, s->log.verdict);
+		if (s->log.verdict) report_wrapped(stdout, "verdict", "%c: %s", 'A' + i, s->log.verdict);
 		if (s->overloaded && !has_verdict(s, VERDICT_OVERLOADED))
-			printf("verdict    %c: %s: %s\n", 'A' + i, verdict_name[VERDICT_OVERLOADED], s->queue);
+			report_wrapped(stdout, "verdict", "%c: %s: %s", 'A' + i, verdict_name[VERDICT_OVERLOADED], s->queue);
 	}
 	printf("sections   %u of %g s, %u of %g s\n\n", side[0]->sections, side[0]->section_s, side[1]->sections,
 		   side[1]->section_s);
@@ -264,12 +265,13 @@ int compare_condition_parse(struct compare_condition *c, const char *text) {
 __attribute__((format(printf, 3, 4))) static int decide(const struct compare_condition *c, int answer, const char *why,
 														...) {
 	static const char *const word[] = {"no", "yes", "open"};
+	char name[CONDITION_TEXT], reason[VERDICT_TEXT];
 	va_list arguments;
 	va_start(arguments, why);
-	printf("%s: %s, ", c->text, word[answer]);
-	vprintf(why, arguments);
-	puts("");
+	snprintf(name, sizeof name, "%s: %s,", c->text, word[answer]);
+	vsnprintf(reason, sizeof reason, why, arguments);
 	va_end(arguments);
+	report_wrapped(stdout, name, "%s", reason);
 	return answer;
 }
 

@@ -85,8 +85,7 @@ void report_failures(FILE *out, const struct measures *m) {
 	}
 }
 
-/* Prints a line with a name, in 80 columns; the rest goes on the lines below. */
-__attribute__((format(printf, 3, 4))) static void print_wrapped(FILE *out, const char *name, const char *format, ...) {
+void report_wrapped(FILE *out, const char *name, const char *format, ...) {
 	char *text = NULL, *at;
 	va_list arguments;
 	va_start(arguments, format);
@@ -109,7 +108,7 @@ static void print_failures(FILE *out, const struct measures *m) {
 	FILE *kinds = open_memstream(&text, &length);
 	if (!kinds) return;
 	report_failures(kinds, m);
-	if (fclose(kinds) == 0) print_wrapped(out, "failed", "%llu:%s", (unsigned long long)measures_failed(m), text);
+	if (fclose(kinds) == 0) report_wrapped(out, "failed", "%llu:%s", (unsigned long long)measures_failed(m), text);
 	free(text);
 }
 
@@ -149,9 +148,9 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	if (measures_failed(m)) print_failures(out, m);
 	if (m->count[COUNT_DROPPED])
 		fprintf(out, "dropped    %llu that were under way or waited\n", (unsigned long long)m->count[COUNT_DROPPED]);
-	if (*m->tls_failed) print_wrapped(out, "tls", "failed: %s", m->tls_failed);
-	if (*m->websocket_failed) print_wrapped(out, "websocket", "failed: %s", m->websocket_failed);
-	if (*m->quic_failed) print_wrapped(out, "http3", "failed: %s", m->quic_failed);
+	if (*m->tls_failed) report_wrapped(out, "tls", "failed: %s", m->tls_failed);
+	if (*m->websocket_failed) report_wrapped(out, "websocket", "failed: %s", m->websocket_failed);
+	if (*m->quic_failed) report_wrapped(out, "http3", "failed: %s", m->quic_failed);
 	fprintf(out, "received   %s", scaled(text, (double)m->count[COUNT_BYTES], byte_units, 5));
 	fprintf(out, ", %s a second\n", scaled(text, (double)m->count[COUNT_BYTES] / r->elapsed_s, byte_units, 5));
 	fprintf(out, "opened     %llu connections%s\n", (unsigned long long)m->count[COUNT_CONNECTED],
@@ -166,8 +165,8 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	if (plan->clients) { /* not for merged runs */
 		char why[VERDICT_TEXT];
 		const enum verdict verdict = verdict_of(plan, r, why);
-		print_wrapped(out, "verdict", "%s%s%s", verdict_name[verdict], *why ? ": " : "", why);
-		if (*r->others && verdict != VERDICT_NOISY) print_wrapped(out, "processor", "%s", r->others);
+		report_wrapped(out, "verdict", "%s%s%s", verdict_name[verdict], *why ? ": " : "", why);
+		if (*r->others && verdict != VERDICT_NOISY) report_wrapped(out, "processor", "%s", r->others);
 	}
 	fputs("\n", out);
 	report_durations(out, "\n", plan, m);

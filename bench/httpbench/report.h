@@ -40,4 +40,7 @@ const char *report_rate(char *text, double per_second);
  * timeout. */
 int64_t report_beyond(const struct measures *m, const struct histogram *h, int64_t timeout_ns);
 
+/* Prints a line with a name, in 80 columns; the rest goes on the lines below. */
+__attribute__((format(printf, 3, 4))) void report_wrapped(FILE *out, const char *name, const char *format, ...);
+
 #endif

@@ -291,6 +291,7 @@ def queues(tmp_path_factory, venv):
 def test_an_overloaded_server_does_not_pass(plain, queues):
     done = httpbench(plain, "compare", "--fail", "p99>5%", queues[500], queues[390], status=1)
     assert re.search(r"^verdict    B: OVERLOADED: a queue grew: ", done.stdout, re.MULTILINE) and "verdict    A" not in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines() if line[:2] not in ("A ", "B "))  # with paths
     assert "p99>5%: yes, B is overloaded: " in done.stdout
 
 

@@ -13,11 +13,16 @@ from test_truth import truth
 BURN = "while :; do :; done"
 
 
+def preferred():
+    """Makes a process one that takes most, whatever else runs."""
+    os.nice(-10)
+
+
 @contextlib.contextmanager
 def burning(tmp_path):
-    """A program of that name takes a processor. It is preferred, so that it takes most."""
+    """A program of that name takes a processor."""
     (tmp_path / "burner").symlink_to("/bin/dash")
-    with subprocess.Popen([tmp_path / "burner", "-c", BURN], preexec_fn=lambda: os.nice(-10)) as process:
+    with subprocess.Popen([tmp_path / "burner", "-c", BURN], preexec_fn=preferred) as process:
         try:
             yield process
         finally:
@@ -44,9 +49,9 @@ def test_a_program_that_works_for_the_server_is_not_another(build, tmp_path):
 
 def test_the_server_is_not_another_but_one_that_listens_elsewhere_is(build):
     """The servers are busy all the time."""
-    with truth(build) as url, truth(build) as elsewhere:
+    with truth(build) as url, truth(build, preexec_fn=preferred) as elsewhere:
         command = [build / "bench" / "httpbench", "-c", "4", "-d", "20", elsewhere]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as load:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=preferred) as load:
             said = [taken(httpbench(build, "-c", 4, "-d", 1, "--backends", names, url))[1] for names in ("x", "httpbench,truth")]
             load.kill()
     assert said[0] in ("truth", "httpbench") and said[1] not in ("truth", "httpbench")

@@ -9,9 +9,10 @@ from running import failures, httpbench
 
 
 @contextlib.contextmanager
-def truth(build, *options):
+def truth(build, *options, **how):
+    """how: for subprocess.Popen()."""
     command = [build / "bench" / "truth", *map(str, options)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **how) as server:
         try:
             yield f"http://127.0.0.1:{int(server.stdout.readline())}/"
         finally:
