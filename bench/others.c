@@ -22,7 +22,7 @@ enum class { CLASS_OTHER, CLASS_OWN, CLASS_SERVER, CLASS_KERNEL };
 
 struct process {
 	long pid, parent;
-	uint64_t ticks; /* its own, and those of the children that it has waited for */
+	uint64_t own, ticks; /* ticks: with those of the children that it has waited for */
 	enum class class;
 	char name[NAME_MAX_LENGTH];
 };
@@ -148,7 +148,8 @@ static bool read_process(struct process *p, const char *number) {
 	if (sscanf(end + 1, " %*c %ld %*d %*d %*d %*d %lu %*u %*u %*u %*u %llu %llu %llu %llu", &p->parent, &flags, &user,
 			   &kernel, &children_user, &children_kernel) != 6)
 		return false;
-	p->ticks = user + kernel + children_user + children_kernel;
+	p->own = user + kernel;
+	p->ticks = p->own + children_user + children_kernel;
 	if (flags & KERNEL_THREAD) p->class = CLASS_KERNEL;
 	return true;
 }
@@ -232,13 +233,13 @@ static uint64_t grown(const struct others *o, const struct table *after, enum cl
 	return now > then ? now - then : 0; /* what a process that nobody waits for took is lost */
 }
 
-/* Returns the one of the others that took most, or NULL. */
+/* Returns the one of the others that took most by itself, or NULL. */
 static const struct process *worst(const struct others *o, const struct table *after, uint64_t *ticks) {
 	const struct process *found = NULL;
 	*ticks = 0;
 	for (size_t i = 0; i < after->count; i++) {
 		const struct process *p = &after->process[i], *before = process_of(&o->before, p->pid);
-		const uint64_t then = before ? before->ticks : 0, took = p->ticks > then ? p->ticks - then : 0;
+		const uint64_t then = before ? before->own : 0, took = p->own > then ? p->own - then : 0;
 		if (p->class != CLASS_OTHER || took <= *ticks) continue;
 		*ticks = took;
 		found = p;
