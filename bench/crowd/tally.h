@@ -2,7 +2,7 @@
 #ifndef BENCH_CROWD_TALLY_H
 #define BENCH_CROWD_TALLY_H
 
-#include "bench/httpbench/load/histogram.h"
+#include "bench/httpbench/statistics/histogram.h"
 
 /* How a page ended for its visitor. */
 enum outcome {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/httpbench/permuted.h"
+#include "bench/httpbench/statistics/permuted.h"
 #include "bench/httpbench/report.h"
 #include "bench/httpbench/run_log.h"
 #include "bench/httpbench/verdict.h"
@@ -76,7 +76,8 @@ static int read_side(struct side *s, const char *path) {
 		run_log_free(again);
 	}
 	free(again);
-	const double per_s = s->log.plan ? run_log_real(s->log.plan, "rate") : 0;
+	const bool staged = s->log.plan && run_log_number(s->log.plan, "stages") > 0; /* its trend is that of the rate */
+	const double per_s = s->log.plan && !staged ? run_log_real(s->log.plan, "rate") : 0;
 	s->overloaded = per_s > 0 && verdict_overloaded(&s->log.run.trend, per_s, s->queue);
 	return result;
 }

@@ -71,7 +71,8 @@ static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 	fputs("},\n", out);
 }
 
-void files_json(FILE *out, const struct plan *plan, const struct run *r, double answered_per_s) {
+void files_json(FILE *out, const struct plan *plan, const struct run *r, double answered_per_s,
+				const struct staged *staged) {
 	const struct measures *m = &r->total;
 	fprintf(out,
 			"{\"timeout_ns\": %lld, \"started_s\": %.3f, \"elapsed_s\": %.6f, \"after_s\": %.6f, \"answered_per_s\": "
@@ -87,7 +88,9 @@ void files_json(FILE *out, const struct plan *plan, const struct run *r, double 
 	fputs("},\n \"statuses\": {", out);
 	for (int i = 0, n = 0; i < MEASURES_STATUSES; i++)
 		if (m->status[i]) fprintf(out, "%s\"%d\": %llu", n++ ? ", " : "", i, u(m->status[i]));
-	fputs("},\n \"durations\": {", out);
+	fputs("},\n", out);
+	if (staged) staged_json(out, staged);
+	fputs(" \"durations\": {", out);
 	for (int i = 0; i < DURATIONS; i++) {
 		fprintf(out, "%s\n  \"%s\": ", i ? "," : "", duration_name[i]);
 		json_durations(out, &m->duration[i]);
@@ -115,9 +118,10 @@ void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 	hlog_begin(out, started_s);
 	fprintf(out,
 			"#[Plan: version %d url %s urls %u rate %.15g arrival %d per_connection %u pipeline %u "
-			"timeout_s %.3f ranks %u http2 %d window %u connection_window %u content %zu%s ]\n",
+			"timeout_s %.3f ranks %u http2 %d window %u connection_window %u content %zu stages %u%s ]\n",
 			LOG_VERSION, p->target->url, p->targets, p->rate, p->arrival, p->per_connection, p->depth,
 			(double)p->timeout_ns / 1e9, p->ranks, p->http2, p->window, p->window_all, p->content.length,
+			p->stages.count,
 			p->websocket ? " websocket 1"
 			: p->http3   ? " http3 1"
 						 : "");

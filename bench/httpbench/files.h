@@ -6,9 +6,11 @@
 #include <stdio.h>
 
 #include "bench/httpbench/load/run.h"
+#include "bench/httpbench/staged.h"
 
-/* Writes the object for --json, which httpbench(1) describes. */
-void files_json(FILE *out, const struct plan *plan, const struct run *run, double answered_per_s);
+/* Writes the object for --json, which httpbench(1) describes; staged: see there, or NULL. */
+void files_json(FILE *out, const struct plan *plan, const struct run *run, double answered_per_s,
+				const struct staged *staged);
 
 /* Write --tsv: the line with the names of the columns, and a line for a period of a run. */
 void files_tsv_begin(FILE *out);

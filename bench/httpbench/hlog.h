@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "bench/httpbench/load/histogram.h"
+#include "bench/httpbench/statistics/histogram.h"
 
 enum { HLOG_TAG_MAX = 32, HLOG_LINE_MAX = 1024 * 1024 }; /* bytes of a tag, and of a line */
 

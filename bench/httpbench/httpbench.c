@@ -13,6 +13,7 @@
 #include "bench/httpbench/options.h"
 #include "bench/httpbench/rank.h"
 #include "bench/httpbench/report.h"
+#include "bench/httpbench/staged.h"
 #include "bench/httpbench/tui.h"
 #include "bench/httpbench/verdict.h"
 #include "bench/machine.h"
@@ -27,6 +28,7 @@ struct outputs {
 	const struct plan *plan;
 	FILE *json, *tsv, *hlog;
 	struct tui *tui;
+	struct staged *staged;
 	bool line; /* a progress line on stderr */
 };
 
@@ -63,6 +65,7 @@ static void watch(void *context, double from_s, double to_s, const struct measur
 	if (o->hlog) (void)files_hlog(o->hlog, o->plan, from_s, to_s, m); /* close_output() reports errors */
 	note_error(o->tsv);
 	note_error(o->hlog);
+	staged_take(o->staged, from_s, to_s, m);
 	if (o->tui) tui_show(o->tui, from_s, to_s, m);
 	if (!o->line) return;
 	fputs("\r", stderr);
@@ -88,7 +91,7 @@ static int merge(int argc, char **argv) {
 	if (r.elapsed_s > 0) {
 		FILE *json = open_output("--json", json_path, 0);
 		report_run(report, &plan, &r);
-		if (json) files_json(json, &plan, &r, together_per_s);
+		if (json) files_json(json, &plan, &r, together_per_s, NULL);
 		close_output(json, json_path);
 	}
 	return result == -1 ? 2 : measures_failed(&r.total) ? 1 : 0;
@@ -137,6 +140,7 @@ static int run_once(const struct options *o) {
 		.json = open_output("--json", o->json_path, p->rank),
 		.tsv = open_output("--tsv", o->tsv_path, p->rank),
 		.hlog = open_output("--hlog", o->hlog_path, p->rank),
+		.staged = staged_new(p),
 		.line = !o->tui && isatty(STDERR_FILENO),
 	};
 	if (out.tsv) files_tsv_begin(out.tsv);
@@ -146,8 +150,11 @@ static int run_once(const struct options *o) {
 	if (out.tui) tui_end(out.tui);
 	if (out.line) fputs("\r\033[K", stderr);
 	if (result == -1) return cannot_start();
-	report_run(outputs_on_stdout(o) ? stderr : stdout, p, &r);
-	if (out.json) files_json(out.json, p, &r, run_rate(&r));
+	FILE *const report = outputs_on_stdout(o) ? stderr : stdout;
+	report_run(report, p, &r);
+	staged_print(report, out.staged);
+	if (out.json) files_json(out.json, p, &r, run_rate(&r), out.staged);
+	staged_free(out.staged);
 	note_error(out.json);
 	if (out.hlog) files_hlog_end(out.hlog, p, &r);
 	note_error(out.hlog);

@@ -111,8 +111,8 @@ static void make_shares(struct plan *p, double skew) {
 
 static void check_series(const struct options *o) {
 	if (o->search && o->sweep) usage_refuse("--search and --sweep exclude each other");
-	if (o->plan.rate > 0 || o->plan.requests)
-		usage_refuse("--search and --sweep choose the rate: without --rate and --requests");
+	if (o->plan.rate > 0 || o->plan.stages.count || o->plan.requests)
+		usage_refuse("--search and --sweep choose the rate: without --rate, --stages and --requests");
 	if (o->json_path || o->tsv_path || o->hlog_path || o->tui)
 		usage_refuse("--search and --sweep write to stdout alone");
 }
@@ -240,6 +240,13 @@ static void take_source(struct command *c, const struct row *row, char *text) {
 		usage_refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", text);
 }
 
+static void take_stages(struct command *c, const struct row *row, char *text) {
+	(void)row;
+	if (stages_parse(&c->o.plan.stages, text, RATE_MAX) == -1)
+		usage_refuse("--stages takes up to %d stages, in whole seconds, as '10s:1000,1m:5000', not '%s'", STAGES_MAX,
+					 text);
+}
+
 static void take_search(struct command *c, const struct row *row, char *text) {
 	(void)row;
 	if (goal_parse(&c->o.goal, text) == -1) usage_refuse("--search takes a goal like 'p99<5ms', not '%s'", text);
@@ -275,6 +282,7 @@ static const struct row table[] = {
 	{"--requests", 'n', "N", "how many requests", LONG_COUNT(o.plan.requests, 1, 1e15)},
 	{"--rate", 'R', "N", "open loop: N requests a second are due, whether\nthose before are answered or not",
 	 NUMBER(o.plan.rate, 0.001, RATE_MAX)},
+	{"--stages", 0, "T:RATE,...", "rates that follow each other, as '10s:1000,1m:5000'", OWN(take_stages)},
 	{"--arrival", 0, "KIND", "of these: poisson (default) or constant", OWN(take_arrival)},
 	{"--per-connection", 'k', "N", "requests on a connection (default: no limit)",
 	 COUNT(o.plan.per_connection, 1, 1e9)},
@@ -409,6 +417,13 @@ static void settle_requests(struct command *c) {
 static void settle_load(struct plan *p) {
 	if (p->clients > p->connections)
 		usage_refuse("--threads %u: there are more threads than --connections %u", p->clients, p->connections);
+	if (p->stages.count && (p->rate > 0 || p->duration_ns || p->requests))
+		usage_refuse("--stages says at which rates, and how long: without --rate, --duration and --requests");
+	if (p->stages.count) {
+		p->rate = stages_mean(&p->stages);
+		p->duration_ns = (int64_t)(p->stages.stage[p->stages.count - 1].until_s * 1e9);
+		stages_divide(&p->stages, p->ranks);
+	}
 	if (p->hold && !plan_open_loop(p)) usage_refuse("--hold is of open loop: add --rate, or use gatling-hold(1)");
 	if (p->rank >= p->ranks && p->ranks > 1) usage_refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
 	if (p->sources.count && p->ranks > 1) sources_share(&p->sources, p->rank, p->ranks);

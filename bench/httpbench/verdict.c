@@ -50,7 +50,7 @@ bool verdict_overloaded(const struct trend *trend, double per_s, char *text) {
 	int64_t first_ns, last_ns;
 	if (!trend_grows(trend, per_s, &first_ns, &last_ns)) return false;
 	snprintf(text, VERDICT_TEXT,
-			 "a queue grew: even the quickest answers took %.3g ms in the first quarter, and %.3g ms in the last",
+			 "a queue grew: even the quickest answers took %.4g ms in the first quarter, and %.4g ms in the last",
 			 (double)first_ns / 1e6, (double)last_ns / 1e6);
 	return true;
 }
@@ -83,7 +83,13 @@ enum verdict verdict_of(const struct plan *plan, const struct run *r, char *text
 	if (nothing_answered(m, text)) return VERDICT_NOTHING;
 	if (ran_out(m, text)) return VERDICT_LIMIT;
 	if (was_busy(plan, r, text)) return VERDICT_CLIENT;
-	if (plan_open_loop(plan) && verdict_overloaded(&r->trend, plan->rate, text)) return VERDICT_OVERLOADED;
+	if (plan_open_loop(plan) && verdict_overloaded(&r->trend, run_trend_rate(plan, r), text)) {
+		const size_t length = strlen(text);
+		if (plan->stages.count)
+			snprintf(text + length, VERDICT_TEXT - length, ", of the stage until %.0f s",
+					 plan->stages.stage[r->stage].until_s);
+		return VERDICT_OVERLOADED;
+	}
 	if (was_late(plan, r)) {
 		snprintf(text, VERDICT_TEXT, "requests were sent late: more threads (-t) may help");
 		if (!m->count[COUNT_WAITED]) return VERDICT_LATE;

@@ -592,3 +592,24 @@ def test_too_few_descriptors_for_the_event_mechanism(plain):
 
 def test_connections_are_held_in_open_loop_alone(plain):
     assert "--hold is of open loop" in httpbench(plain, "--hold", "http://127.0.0.1:1/", status=2).stderr
+
+
+def test_rates_follow_each_other_in_stages(plain, tmp_path):
+    """Each constant: 100 requests in the first second, none in the next, 50 in the last."""
+    with Origin() as origin:
+        result = httpbench(plain, "--stages", "1s:100,1:0,1s:50", "--arrival", "constant", "-c", 8, origin.url, tmp_path=tmp_path)
+    first, second, third = result["stages"]
+    assert result["answered"] == 150 and result["duration_s"] == 3 and result["rate"] == 50
+    assert [stage["until_s"] for stage in result["stages"]] == [1, 2, 3] and [stage["rate"] for stage in result["stages"]] == [100, 0, 50]
+    assert first["answered"] + second["answered"] + third["answered"] == 150
+    assert first["answered"] >= 80 and third["answered"] >= 40 and third["p50_ns"] > 0
+
+
+@pytest.mark.parametrize("wrong", ["", "10", "0:10", "10s:", "1.5s:10", "10s:0", "5s:1,", "5s:-1", "5d:1", ",".join(33 * ["1s:1"])])
+def test_wrong_stages_are_refused(plain, wrong):
+    assert f"not '{wrong}'" in httpbench(plain, "--stages", wrong, "http://127.0.0.1:1/", status=2).stderr
+
+
+@pytest.mark.parametrize("more", [["-R", 5], ["-d", 5], ["-n", 5], ["--search", "p99<5ms"]])
+def test_stages_say_the_rate_and_how_long(plain, more):
+    assert "--stages" in httpbench(plain, "--stages", "1s:1", *more, "http://127.0.0.1:1/", status=2).stderr

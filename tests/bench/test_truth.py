@@ -42,6 +42,12 @@ def test_a_queue_gives_no_more_than_its_rate(build, tmp_path):
     assert result["answered"] == 60 and result["elapsed_s"] >= 60 / 200 * 0.99
 
 
+def test_the_stage_that_is_too_much_is_named(build, tmp_path):
+    """Of the queue nothing is left at the end."""
+    result = measured(build, tmp_path, ["--rate", 200], "--stages", "2s:20,7s:300,6s:20", "-c", 2000, "-T", 20)
+    assert result["verdict"] == "OVERLOADED" and result["reason"].endswith("of the stage until 9 s")
+
+
 @pytest.mark.parametrize("wrong", [["--nothing"], ["--rate"], ["--rate", "0"], ["--stall", "5", "5"]])
 def test_a_wrong_option_of_it_is_refused(build, wrong):
     done = subprocess.run([build / "bench" / "truth", *wrong], capture_output=True, text=True, check=False, timeout=10)

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "bench/httpbench/load/histogram.h"
+#include "bench/httpbench/statistics/histogram.h"
 #include "bench/httpbench/transport/quic.h"
 #include "bench/httpbench/transport/tls.h"
 

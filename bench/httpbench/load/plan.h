@@ -2,6 +2,7 @@
 #ifndef BENCH_PLAN_H
 #define BENCH_PLAN_H
 
+#include "bench/httpbench/load/stages.h"
 #include "bench/httpbench/transport/tls.h"
 #include <stdbool.h>
 
@@ -22,6 +23,7 @@ struct plan {
 	unsigned per_connection;     /* requests on a connection; 0: no limit */
 	unsigned depth;              /* requests under way on a connection at the same time */
 	double rate;                 /* requests a second that are due, of all clients; 0: closed loop */
+	struct stages stages;        /* rates that follow each other; rate is their mean */
 	enum arrival arrival;
 	uint64_t seed;
 	const char *backends; /* programs that work for the server, separated by commas; NULL: none */

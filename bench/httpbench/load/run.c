@@ -66,6 +66,18 @@ static void note_load(const struct plan *plan, struct run *r, double start_s, do
 	r->after_s = last_s > load_s ? last_s - load_s : 0;
 }
 
+/* Takes an interval into account. With a new stage begins a new trend, unless a queue has grown already. */
+static void note_trend(const struct plan *plan, struct run *r, double middle_s, const struct histogram *whole) {
+	int64_t first_ns, last_ns;
+	const unsigned stage = stages_at(&plan->stages, middle_s);
+	if (stage != r->stage) {
+		if (trend_grows(&r->trend, run_trend_rate(plan, r), &first_ns, &last_ns)) return;
+		r->trend = (struct trend){0};
+		r->stage = stage;
+	}
+	run_note_trend(r, whole);
+}
+
 /* Waits until all clients have ended, and fills in the totals and how long the run took. */
 static void watch_clients(const struct plan *plan, struct client **client, double start_s, run_watch *watch,
 						  void *context, struct run *r, struct measures *m) {
@@ -82,7 +94,7 @@ static void watch_clients(const struct plan *plan, struct client **client, doubl
 			if (interrupt_came && stopped_s == 0) stopped_s = stop_clients(client, plan->clients, start_s);
 		}
 		measures_add(&r->total, m);
-		run_note_trend(r, &m->duration[DURATION_WHOLE]);
+		note_trend(plan, r, (from + n * step) / 2, &m->duration[DURATION_WHOLE]);
 		if (!running) note_load(plan, r, start_s, stopped_s);
 		double to = running ? n * step : r->elapsed_s;
 		if (to <= from) to = machine_seconds(CLOCK_MONOTONIC) - start_s; /* what ended after the run */

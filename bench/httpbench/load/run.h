@@ -14,7 +14,8 @@ struct run {
 	double started_s;         /* since the epoch */
 	double elapsed_s;         /* how long the server was under load; never 0 */
 	double after_s;           /* how long after that the last answer came; 0: none did */
-	struct trend trend;       /* of DURATION_WHOLE, in seconds */
+	struct trend trend;       /* of DURATION_WHOLE, in seconds; of stages, that in which it grew, or the last one */
+	unsigned stage;           /* its number */
 	double user_s, system_s;  /* processor time of this process during */
 	double usage_s;           /* this time, until the last client ended */
 	struct counters counters; /* how much they changed during the run */
@@ -33,6 +34,11 @@ static inline double run_rate(const struct run *r) {
 /* Returns for how much of the time, in per cent, the clients' threads waited for a processor. Merged runs have none. */
 static inline double run_queued_percent(const struct plan *plan, const struct run *r) {
 	return plan->clients ? (double)r->total.queued_ns / 1e7 / (r->usage_s * plan->clients) : 0;
+}
+
+/* Returns the rate of the requests that the trend is of. */
+static inline double run_trend_rate(const struct plan *plan, const struct run *r) {
+	return plan->stages.count ? plan->stages.stage[r->stage].per_s : plan->rate;
 }
 
 /* Takes one more interval into account. */

@@ -26,7 +26,15 @@ static double uniform(uint64_t *r) {
 	return (double)((result >> 11) + 1) * 0x1p-53;
 }
 
-static double pause_ns(struct schedule *s) { return -log(uniform(s->due_random)) * s->interval_ns; }
+/* Goes on by so many requests. A changing rate changes how fast this clock runs (Çinlar, "Introduction to Stochastic
+ * Processes", 1975, 4.7). */
+static void advance(struct schedule *s, double requests) {
+	s->next += requests;
+	if (s->plan->stages.count) s->next_ns = 1e9 * stages_when(&s->plan->stages, s->next * s->plan->clients);
+	else s->next_ns = s->next * s->interval_ns;
+}
+
+static double pause(struct schedule *s) { return -log(uniform(s->due_random)); }
 
 void schedule_start(struct schedule *s, const struct plan *plan, unsigned number, int64_t started_ns) {
 	uint64_t seed = plan->seed, state = splitmix(&seed) + ((uint64_t)plan->rank << 32) + number;
@@ -36,18 +44,16 @@ void schedule_start(struct schedule *s, const struct plan *plan, unsigned number
 	s->interval_ns = plan->rate > 0 ? 1e9 * plan->clients / plan->rate : 0;
 	s->started_ns = started_ns;
 	/* the requests of all clients alternate, and so do those of all ranks */
-	s->turn = (number + (double)plan->rank / plan->ranks) / plan->clients;
-	s->next_ns = plan->arrival == ARRIVAL_CONSTANT ? s->turn * s->interval_ns : pause_ns(s);
+	s->next = 0;
+	advance(s,
+			plan->arrival == ARRIVAL_CONSTANT ? (number + (double)plan->rank / plan->ranks) / plan->clients : pause(s));
 }
 
 int64_t schedule_due(const struct schedule *s) {
 	return s->started_ns + llround(s->next_ns < never_ns ? s->next_ns : never_ns);
 }
 
-void schedule_advance(struct schedule *s) {
-	if (s->plan->arrival == ARRIVAL_CONSTANT) s->next_ns = ++s->turn * s->interval_ns;
-	else s->next_ns += pause_ns(s);
-}
+void schedule_advance(struct schedule *s) { advance(s, s->plan->arrival == ARRIVAL_CONSTANT ? 1 : pause(s)); }
 
 unsigned schedule_target(struct schedule *s) {
 	if (s->plan->targets == 1) return 0;

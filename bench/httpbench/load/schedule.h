@@ -9,8 +9,8 @@ struct schedule {
 	uint64_t due_random[4], target_random[4]; /* xoshiro256**; separate, because only due times follow a clock */
 	double interval_ns;                       /* between requests of this client, on average */
 	int64_t started_ns;
+	double next;    /* the same clock in requests: how many of this client are due before the next one, on average */
 	double next_ns; /* when the next request is due, since started_ns */
-	double turn;    /* constant arrival: the same in intervals, since adding up ns would drift */
 };
 
 /* Starts the schedule of the client with that number. */

@@ -4,7 +4,7 @@
 #ifndef BENCH_PERMUTED_H
 #define BENCH_PERMUTED_H
 
-#include "bench/httpbench/load/histogram.h"
+#include "bench/httpbench/statistics/histogram.h"
 
 enum { PERMUTED_TIMES = 999 };
 

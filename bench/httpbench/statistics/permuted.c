@@ -1,5 +1,5 @@
 /* permuted.c - see permuted.h. */
-#include "bench/httpbench/permuted.h"
+#include "bench/httpbench/statistics/permuted.h"
 
 #include <math.h>
 #include <stdlib.h>

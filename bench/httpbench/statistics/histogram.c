@@ -1,6 +1,6 @@
 /* histogram.c - see histogram.h. Each of the first 2 * HISTOGRAM_HALF counts is for a single nanosecond. Each further
  * group of HISTOGRAM_HALF counts covers a range that is twice as wide as that of the group before. */
-#include "bench/httpbench/load/histogram.h"
+#include "bench/httpbench/statistics/histogram.h"
 
 #include <math.h>
 #include <string.h>
