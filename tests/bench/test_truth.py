@@ -9,10 +9,9 @@ from running import failures, httpbench
 
 
 @contextlib.contextmanager
-def truth(build, *options, **how):
-    """how: for subprocess.Popen()."""
+def truth(build, *options):
     command = [build / "bench" / "truth", *map(str, options)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **how) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             yield f"http://127.0.0.1:{int(server.stdout.readline())}/"
         finally:
