@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/platform.h"
 #include "bench/usage.h"
 
 extern char **environ;
@@ -58,11 +58,12 @@ static int start(pid_t *pid, int in, int out) {
 }
 
 struct plot *plot_begin(const char *path, const char *title) {
-	struct plot *p = calloc(1, sizeof *p);
+	static struct plot plot; /* a program draws one */
+	struct plot *const p = &plot;
 	int ends[2];
 	const int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (out == -1) usage_refuse("--plot: cannot write '%s': %s", path, strerror(errno));
-	if (!p || pipe2(ends, O_CLOEXEC) == -1) usage_refuse("--plot: %s", strerror(errno));
+	if (platform_pipe(ends) == -1) usage_refuse("--plot: %s", strerror(errno));
 	const int error = start(&p->gnuplot, ends[0], out);
 	if (error) {
 		(void)unlink(path);
@@ -92,6 +93,5 @@ int plot_end(struct plot *p) {
 	if (!p->rows) (void)unlink(p->path);
 	const int result = failed || status ? -1 : 0;
 	if (result == -1) fprintf(stderr, "%s: gnuplot could not draw %s\n", usage_program, p->path);
-	free(p);
 	return result;
 }

@@ -15,7 +15,7 @@ struct plot_row {
 struct plot;
 
 /* Makes the file, and starts gnuplot, which waits for rows. Exits with a message if either is impossible. The title is
- * text for gnuplot in quotes: it may have no quote. */
+ * text for gnuplot in quotes: it may have no quote. A program has one plot. */
 struct plot *plot_begin(const char *path, const char *title);
 
 /* Takes a row. */
